@@ -1,0 +1,352 @@
+//! Validated data: rows of finite numbers seen without a copy, and the point all distances are computed about.
+
+use crate::error::{Error, Result};
+use std::fmt::{Debug, Display};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// `f32` or `f64`: what a scan may read. Sums are always `f64`.
+pub trait Real:
+    sealed::Sealed
+    + Copy
+    + Send
+    + Sync
+    + PartialOrd
+    + Debug
+    + Display
+    + Default
+    + Into<f64>
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::AddAssign
+    + 'static
+{
+    /// Larger than every score.
+    const INFINITY: Self;
+    /// The largest deviation from the reference point whose squares can still be summed over many columns.
+    const LARGEST: f64;
+    /// The smallest largest deviation whose squares do not vanish.
+    const SMALLEST: f64;
+    /// "float32" or "float64".
+    const NAME: &'static str;
+    /// Rounded to this type.
+    fn from_f64(value: f64) -> Self;
+    /// self * a + b in one rounding, where the processor has the instruction.
+    fn fused_mul_add(self, a: Self, b: Self) -> Self;
+}
+
+impl Real for f32 {
+    const INFINITY: f32 = f32::INFINITY;
+    const LARGEST: f64 = 1e15;
+    const SMALLEST: f64 = 1e-15;
+    const NAME: &'static str = "float32";
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+    #[inline(always)]
+    fn fused_mul_add(self, a: f32, b: f32) -> f32 {
+        self.mul_add(a, b)
+    }
+}
+
+impl Real for f64 {
+    const INFINITY: f64 = f64::INFINITY;
+    const LARGEST: f64 = 1e140;
+    const SMALLEST: f64 = 1e-140;
+    const NAME: &'static str = "float64";
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn fused_mul_add(self, a: f64, b: f64) -> f64 {
+        self.mul_add(a, b)
+    }
+}
+
+/// Rows of a table, row after row in one slice. A view: cheap to copy, never owns.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a, T> {
+    values: &'a [T],
+    n_columns: usize,
+}
+
+impl<'a, T: Real> Rows<'a, T> {
+    /// `values` as rows of `n_columns` numbers. Errors when there are no rows or columns, or the last row is short.
+    pub fn new(values: &'a [T], n_columns: usize) -> Result<Self> {
+        if n_columns == 0 {
+            return Err(Error::data("the data has no columns", "give at least one numeric column"));
+        }
+        if values.is_empty() {
+            return Err(Error::data("the data has no rows", "give at least one row"));
+        }
+        if !values.len().is_multiple_of(n_columns) {
+            return Err(Error::data(
+                format!("{} values do not fill rows of {n_columns} columns", values.len()),
+                "every row must have the same number of columns",
+            ));
+        }
+        if values.len() / n_columns > u32::MAX as usize {
+            return Err(Error::data("the data has more than 4294967295 rows", "cluster a sample of it"));
+        }
+        Ok(Rows { values, n_columns })
+    }
+
+    /// Number of rows, N.
+    pub fn n_rows(&self) -> usize {
+        self.values.len() / self.n_columns
+    }
+
+    /// Number of columns, D.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// One row.
+    #[inline]
+    pub fn row(&self, n: usize) -> &'a [T] {
+        &self.values[n * self.n_columns..(n + 1) * self.n_columns]
+    }
+
+    /// All values, row after row.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    /// Rows `start..end`.
+    pub fn slice(&self, start: usize, end: usize) -> Rows<'a, T> {
+        Rows { values: &self.values[start * self.n_columns..end * self.n_columns], n_columns: self.n_columns }
+    }
+
+    /// All rows in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
+        self.values.chunks_exact(self.n_columns)
+    }
+}
+
+/// Rows that have been looked at once: finite, of a usable size, with optional weights and a reference point.
+#[derive(Debug, Clone)]
+pub struct Data<'a, T> {
+    rows: Rows<'a, T>,
+    weights: Option<&'a [f64]>,
+    reference: Vec<T>,
+    spreads: Vec<f64>,
+    total_weight: f64,
+}
+
+/// Rows per chunk of a scan: fixed, so that sums are formed in the same order whatever the number of threads.
+pub const CHUNK: usize = 4096;
+
+impl<'a, T: Real> Data<'a, T> {
+    /// Checks every value and finds the reference point (the column means).
+    pub fn new(rows: Rows<'a, T>) -> Result<Self> {
+        Self::weighted(rows, None)
+    }
+
+    /// The same with row weights: a weight of 2 counts a row twice, 0 ignores it.
+    pub fn weighted(rows: Rows<'a, T>, weights: Option<&'a [f64]>) -> Result<Self> {
+        let d = rows.n_columns();
+        let mut total_weight = rows.n_rows() as f64;
+        if let Some(weights) = weights {
+            if weights.len() != rows.n_rows() {
+                return Err(Error::argument(
+                    "weights",
+                    format!("one number for each of the {} rows", rows.n_rows()),
+                    format!("{} numbers", weights.len()),
+                    "pass weights of the same length as the data",
+                ));
+            }
+            if let Some((row, weight)) = weights.iter().enumerate().find(|(_, w)| !(w.is_finite() && **w >= 0.0)) {
+                return Err(Error::argument(
+                    "weights",
+                    "finite numbers of at least 0",
+                    format!("{weight} for row {row}"),
+                    "a weight of 2 counts a row twice, 0 ignores it",
+                ));
+            }
+            total_weight = weights.iter().sum();
+            if total_weight <= 0.0 || !total_weight.is_finite() {
+                return Err(Error::argument(
+                    "weights",
+                    "numbers with a positive finite sum",
+                    format!("weights that sum to {total_weight}"),
+                    "give at least one row a positive weight",
+                ));
+            }
+        }
+        let mut sums = vec![0.0f64; d];
+        let mut low = rows.row(0).to_vec();
+        let mut high = low.clone();
+        for chunk in rows.values().chunks(CHUNK * d) {
+            let mut partial = vec![0.0f64; d];
+            for row in chunk.chunks_exact(d) {
+                for j in 0..d {
+                    let x = row[j];
+                    partial[j] += x.into();
+                    low[j] = if x < low[j] { x } else { low[j] };
+                    high[j] = if x > high[j] { x } else { high[j] };
+                }
+            }
+            if partial.iter().any(|s| !s.is_finite()) {
+                check_finite(rows)?;
+            }
+            sums.iter_mut().zip(&partial).for_each(|(sum, part)| *sum += part);
+        }
+        let n = rows.n_rows() as f64;
+        let reference: Vec<T> =
+            (0..d).map(|j| T::from_f64((sums[j] / n).clamp(low[j].into(), high[j].into()))).collect();
+        let spreads: Vec<f64> = (0..d)
+            .map(|j| {
+                let (low, high, at): (f64, f64, f64) = (low[j].into(), high[j].into(), reference[j].into());
+                (high - at).max(at - low)
+            })
+            .collect();
+        if let Some(column) = (0..d).find(|&j| !(spreads[j] <= T::LARGEST)) {
+            return Err(Error::data(
+                format!(
+                    "column {column} (counted from 0) spreads {:e} about its mean, and {} squares overflow beyond {:e}",
+                    spreads[column],
+                    T::NAME,
+                    T::LARGEST
+                ),
+                "divide the column by a constant",
+            ));
+        }
+        let widest = spreads.iter().copied().fold(0.0, f64::max);
+        if widest > 0.0 && widest < T::SMALLEST {
+            return Err(Error::data(
+                format!(
+                    "no column spreads more than {widest:e} about its mean, and {} squares vanish below {:e}",
+                    T::NAME,
+                    T::SMALLEST
+                ),
+                "multiply the data by a constant",
+            ));
+        }
+        Ok(Data { rows, weights, reference, spreads, total_weight })
+    }
+
+    /// The rows as they are.
+    pub fn rows(&self) -> Rows<'a, T> {
+        self.rows
+    }
+
+    /// Number of rows, N.
+    pub fn n_rows(&self) -> usize {
+        self.rows.n_rows()
+    }
+
+    /// Number of columns, D.
+    pub fn n_columns(&self) -> usize {
+        self.rows.n_columns()
+    }
+
+    /// Row weights, where there are any.
+    pub fn weights(&self) -> Option<&'a [f64]> {
+        self.weights
+    }
+
+    /// The weight of one row.
+    #[inline]
+    pub fn weight(&self, n: usize) -> f64 {
+        self.weights.map_or(1.0, |w| w[n])
+    }
+
+    /// Sum of the weights; N without weights.
+    pub fn total_weight(&self) -> f64 {
+        self.total_weight
+    }
+
+    /// The point all distances are computed about: differences from it lose nothing, however far the data lie from 0.
+    pub fn reference(&self) -> &[T] {
+        &self.reference
+    }
+
+    /// Each column's largest deviation from the reference point; 0 for a constant column.
+    pub fn spreads(&self) -> &[f64] {
+        &self.spreads
+    }
+
+    /// Number of chunks in a scan.
+    pub fn n_chunks(&self) -> usize {
+        self.n_rows().div_ceil(CHUNK)
+    }
+
+    /// First row and one past the last row of a chunk.
+    pub fn chunk(&self, index: usize) -> (usize, usize) {
+        (index * CHUNK, ((index + 1) * CHUNK).min(self.n_rows()))
+    }
+}
+
+/// Fails at the first cell that is NaN or infinite. (Sums of finite values can overflow too: then this passes.)
+fn check_finite<T: Real>(rows: Rows<T>) -> Result<()> {
+    for (n, row) in rows.iter().enumerate() {
+        for (column, &x) in row.iter().enumerate() {
+            let value: f64 = x.into();
+            if !value.is_finite() {
+                let found = if value.is_nan() { "NaN" } else { "infinite" };
+                return Err(Error::Cell {
+                    row: n,
+                    column,
+                    found: found.into(),
+                    help: "only finite numbers can be clustered; drop the row or fill the cell in".into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+
+    fn error_of<T: Real>(values: &[T], d: usize) -> String {
+        Rows::new(values, d).and_then(Data::new).unwrap_err().to_string()
+    }
+
+    #[rstest]
+    #[case(&[1.0, 2.0, f64::NAN, 4.0], 2, "row 1, column 0 (counted from 0) is NaN")]
+    #[case(&[1.0, f64::INFINITY, 3.0, 4.0], 2, "row 0, column 1 (counted from 0) is infinite")]
+    #[case(&[1.0, f64::NEG_INFINITY, f64::INFINITY, 4.0], 1, "row 1, column 0")]
+    #[case(&[], 2, "no rows")]
+    #[case(&[1.0], 0, "no columns")]
+    #[case(&[1.0, 2.0, 3.0], 2, "3 values do not fill rows of 2 columns")]
+    #[case(&[1e200, 2.0], 1, "column 0 (counted from 0) spreads")]
+    #[case(&[f64::MAX, f64::MAX], 1, "overflow")]
+    #[case(&[1e-200, 2e-200], 1, "multiply the data by a constant")]
+    fn unusable_data_is_named(#[case] values: &[f64], #[case] d: usize, #[case] message: &str) {
+        let error = error_of(values, d);
+        assert!(error.contains(message), "{error}");
+    }
+
+    #[test]
+    fn float32_has_its_own_limits() {
+        assert!(error_of(&[1e18f32, 0.0], 1).contains("float32 squares overflow"));
+        assert!(error_of(&[1e-20f32, 0.0], 1).contains("float32 squares vanish"));
+    }
+
+    #[test]
+    fn bad_weights_are_named() {
+        let rows = Rows::new(&[1.0, 2.0], 1).unwrap();
+        for (weights, message) in
+            [(vec![1.0], "1 numbers"), (vec![1.0, -1.0], "-1 for row 1"), (vec![0.0, 0.0], "sum to 0")]
+        {
+            let error = Data::weighted(rows, Some(&weights)).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_reference_is_the_mean_and_constant_columns_spread_nothing() {
+        let values = [1.0f32, 7.0, 3.0, 7.0];
+        let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
+        assert_eq!(data.reference(), &[2.0, 7.0]);
+        assert_eq!(data.spreads(), &[1.0, 0.0]);
+    }
+}

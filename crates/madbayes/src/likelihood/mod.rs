@@ -1,0 +1,25 @@
+//! Likelihoods of the rows of a group, parameters integrated out, each with two faces: `weigh`, its log probability,
+//! and `charge`, the limit of -2 s2 log p as the variance s2 -> 0.
+
+/// The live state of all K groups while rows are taken out and put back one by one.
+///
+/// Groups are numbered 0..K; closing one moves the last into its place. `weigh` and `charge` add K + 1 numbers,
+/// the last for a new group, to what is already in `out`.
+pub trait Groups {
+    /// Number of groups, K.
+    fn n_groups(&self) -> usize;
+    /// Adds an empty group with number K.
+    fn open(&mut self);
+    /// Removes an empty group; the last one takes its number.
+    fn close(&mut self, group: usize);
+    /// Puts `row` into `group`.
+    fn add(&mut self, group: usize, row: usize);
+    /// Takes `row` out of `group`.
+    fn sub(&mut self, group: usize, row: usize);
+    /// Adds the log predictive density of `row` (which is out) under each group.
+    fn weigh(&self, row: usize, out: &mut [f64]);
+    /// Adds what putting `row` into each group adds to the objective in the limit.
+    fn charge(&self, row: usize, out: &mut [f64]);
+    /// Log marginal likelihood of all groups.
+    fn ln_marginal(&self) -> f64;
+}

@@ -1,0 +1,91 @@
+//! Work shared between threads, with results in the order of the tasks: the same bits for any number of threads.
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The threads a computation may use.
+#[derive(Debug, Clone, Default)]
+pub struct Workers {
+    pool: Option<Arc<ThreadPool>>,
+}
+
+impl Workers {
+    /// No threads but the caller's.
+    pub fn serial() -> Self {
+        Workers { pool: None }
+    }
+
+    /// `threads` threads (0: one per processor). Pools are made once and kept, one set per process id,
+    /// so that a forked child never waits for threads it does not have.
+    pub fn new(threads: usize) -> Self {
+        static POOLS: OnceLock<Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>> = OnceLock::new();
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        if threads == 1 {
+            return Workers::serial();
+        }
+        let mut pools = POOLS.get_or_init(Default::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (std::process::id(), threads);
+        let pool = match pools.get(&key) {
+            Some(pool) => Some(pool.clone()),
+            // Where the system refuses more threads, the work is done by the caller alone: the same bits, later.
+            None => ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new),
+        };
+        if let Some(pool) = &pool {
+            pools.insert(key, pool.clone());
+        }
+        Workers { pool }
+    }
+
+    /// How many threads there are.
+    pub fn count(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    /// `task(0), .., task(n - 1)`, in this order.
+    pub fn map<R: Send>(&self, n: usize, task: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
+        match &self.pool {
+            Some(pool) if n > 1 => pool.install(|| (0..n).into_par_iter().map(task).collect()),
+            _ => (0..n).map(task).collect(),
+        }
+    }
+
+    /// `task(i, &mut items[i])` for every item, results in the order of the items.
+    pub fn map_mut<S: Send, R: Send>(
+        &self,
+        items: &mut [S],
+        task: impl Fn(usize, &mut S) -> R + Sync + Send,
+    ) -> Vec<R> {
+        match &self.pool {
+            Some(pool) if items.len() > 1 => {
+                pool.install(|| items.par_iter_mut().enumerate().map(|(i, item)| task(i, item)).collect())
+            }
+            _ => items.iter_mut().enumerate().map(|(i, item)| task(i, item)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_tasks() {
+        for threads in [1, 2, 8] {
+            let workers = Workers::new(threads);
+            assert_eq!(workers.count(), threads);
+            assert_eq!(workers.map(1000, |i| i * i), (0..1000).map(|i| i * i).collect::<Vec<_>>());
+            let mut items = vec![1; 100];
+            let seen = workers.map_mut(&mut items, |i, item| {
+                *item += i;
+                i
+            });
+            assert_eq!(seen, (0..100).collect::<Vec<_>>());
+            assert_eq!(items[99], 100);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Random streams: one seed, an independent ChaCha8 stream for every restart, chain and purpose.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+/// The generator used everywhere: counter based, so its streams do not overlap.
+pub type Rng = ChaCha8Rng;
+
+/// What a stream is for. Streams of one seed are independent of each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// The i-th restart of a hard algorithm.
+    Restart(u32),
+    /// The i-th chain of a sampler.
+    Chain(u32),
+    /// Simulated data.
+    Simulation,
+    /// Draws from a prior.
+    Prior,
+}
+
+/// The stream of `seed` that belongs to `purpose`.
+pub fn stream(seed: u64, purpose: Stream) -> Rng {
+    let number = match purpose {
+        Stream::Restart(i) => (1 << 32) | u64::from(i),
+        Stream::Chain(i) => (2 << 32) | u64::from(i),
+        Stream::Simulation => 3 << 32,
+        Stream::Prior => 4 << 32,
+    };
+    let mut rng = Rng::seed_from_u64(seed);
+    rng.set_stream(number);
+    rng
+}
+
+/// An index drawn with probability proportional to exp(ln_weights[i]); one uniform number per draw.
+///
+/// Panics if every weight is zero: the caller always has one live choice.
+pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
+    use rand::RngExt;
+    let top = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    assert!(top > f64::NEG_INFINITY, "no choice has positive weight: {ln_weights:?}");
+    let total: f64 = ln_weights.iter().map(|w| (w - top).exp()).sum();
+    let mut left = rng.random::<f64>() * total;
+    let mut last = 0;
+    for (i, w) in ln_weights.iter().enumerate() {
+        let weight = (w - top).exp();
+        if weight > 0.0 {
+            if left < weight {
+                return i;
+            }
+            left -= weight;
+            last = i;
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::RngExt;
+
+    #[test]
+    fn streams_of_one_seed_differ_and_repeat() {
+        let first = |purpose| stream(7, purpose).random::<u64>();
+        assert_eq!(first(Stream::Restart(0)), first(Stream::Restart(0)));
+        let all =
+            [Stream::Restart(0), Stream::Restart(1), Stream::Chain(0), Stream::Simulation, Stream::Prior].map(first);
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| a != b));
+        }
+        assert_ne!(stream(7, Stream::Prior).random::<u64>(), stream(8, Stream::Prior).random::<u64>());
+    }
+
+    #[test]
+    fn draws_follow_their_weights() {
+        let weights = [0.5f64.ln() + 800.0, f64::NEG_INFINITY, 0.2f64.ln() + 800.0, 0.3f64.ln() + 800.0];
+        let mut rng = stream(0, Stream::Simulation);
+        let mut counts = [0usize; 4];
+        for _ in 0..100_000 {
+            counts[draw_ln_weights(&weights, &mut rng)] += 1;
+        }
+        for (count, p) in counts.iter().zip([0.5f64, 0.0, 0.2, 0.3]) {
+            assert!((*count as f64 / 1e5 - p).abs() < 4.0 * (p * (1.0 - p) / 1e5).sqrt() + 1e-12);
+        }
+    }
+}

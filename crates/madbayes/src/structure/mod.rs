@@ -1,0 +1,5 @@
+//! What is looked for: partitions of the rows.
+
+mod partition;
+
+pub use partition::{AllPartitions, Partition};
