@@ -318,7 +318,7 @@ mod tests {
     #[case(&[1.0], 0, "no columns")]
     #[case(&[1.0, 2.0, 3.0], 2, "3 values do not fill rows of 2 columns")]
     #[case(&[1e200, 2.0], 1, "column 0 (counted from 0) spreads")]
-    #[case(&[f64::MAX, f64::MAX], 1, "overflow")]
+    #[case(&[f64::MAX, -f64::MAX], 1, "overflow")]
     #[case(&[1e-200, 2e-200], 1, "multiply the data by a constant")]
     fn unusable_data_is_named(#[case] values: &[f64], #[case] d: usize, #[case] message: &str) {
         let error = error_of(values, d);
