@@ -1,0 +1,179 @@
+//! What a hard clustering gives back, and the last pass that makes labels and centres agree.
+
+use super::Goal;
+use super::passes::{Run, State};
+use crate::data::{Data, Real};
+use crate::error::{Error, Result};
+use crate::linalg::{FrozenCentres, NO_LABEL};
+use crate::parallel::Workers;
+use crate::scan::scan;
+use crate::watch::Unwatched;
+
+/// The result of a hard clustering. `objective` is the objective of exactly these labels and centres.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clustering {
+    /// The cluster of each row.
+    pub labels: Vec<u32>,
+    /// K x D.
+    pub centres: Vec<f64>,
+    /// Number of columns, D.
+    pub n_columns: usize,
+    /// Rows in each cluster.
+    pub sizes: Vec<usize>,
+    /// Loss of each cluster: sum of w_n |x_n - mu_k|^2 over its rows.
+    pub losses: Vec<f64>,
+    /// What was minimised.
+    pub goal: Goal,
+    /// Sum of the losses + (K - 1) penalty.
+    pub objective: f64,
+    /// The objective after every pass of the best run; the last is `objective`.
+    pub trace: Vec<f64>,
+    /// The same for every run.
+    pub traces: Vec<Vec<f64>>,
+    /// Which run was best.
+    pub best_run: usize,
+    /// Whether the best run ended because nothing changed any more (within the tolerance).
+    pub converged: bool,
+    /// Whether the watch stopped the computation.
+    pub stopped: bool,
+}
+
+impl Clustering {
+    /// Number of clusters, K.
+    pub fn n_clusters(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Sum of weighted squared distances to the centres.
+    pub fn loss(&self) -> f64 {
+        self.losses.iter().sum()
+    }
+
+    /// One centre.
+    pub fn centre(&self, k: usize) -> &[f64] {
+        &self.centres[k * self.n_columns..(k + 1) * self.n_columns]
+    }
+
+    /// Passes of the best run.
+    pub fn n_passes(&self) -> usize {
+        self.trace.len()
+    }
+}
+
+/// The nearest centre of every row, the lowest number where two are equally near: what a fitted model says of any rows.
+pub fn nearest_centres<T: Real>(data: &Data<T>, centres: &[f64], workers: &Workers) -> Vec<u32> {
+    let frozen = freeze(data, centres);
+    let mut labels = vec![NO_LABEL; data.n_rows()];
+    // An unwatched scan cannot be stopped.
+    let _ = scan(
+        data,
+        &mut labels,
+        workers,
+        &Unwatched,
+        |chunk, labels| frozen.nearest(chunk.rows, chunk.reference, labels),
+        |()| (),
+    );
+    labels
+}
+
+fn freeze<T: Real>(data: &Data<T>, centres: &[f64]) -> FrozenCentres<T> {
+    let reference = data.reference().iter().map(|&r| r.into()).cycle();
+    let offsets = centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
+    FrozenCentres::new(offsets, data.n_columns())
+}
+
+/// sum over the rows of each cluster of w_n |x_n - c_k|^2, from scratch.
+pub fn losses<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
+    let d = data.n_columns();
+    let k = centres.len() / d;
+    let parts = workers.map(data.n_chunks(), |index| {
+        let (start, end) = data.chunk(index);
+        let mut part = vec![0.0; k];
+        for n in start..end {
+            let label = labels[n] as usize;
+            let centre = &centres[label * d..(label + 1) * d];
+            let distance: f64 = data.rows().row(n).iter().zip(centre).map(|(x, c)| ((*x).into() - c).powi(2)).sum();
+            part[label] += data.weight(n) * distance;
+        }
+        part
+    });
+    let mut total = vec![0.0; k];
+    for part in parts {
+        total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+    }
+    total
+}
+
+impl<T: Real> Run<'_, T> {
+    /// Centres in order of first appearance, labels as the centres say, the objective of both.
+    pub fn finish(&self, mut state: State) -> Result<Clustering> {
+        if let Goal::Exactly(wanted) = self.goal {
+            self.fill_up(&mut state, wanted)?;
+        }
+        let d = self.data.n_columns();
+        let mut centres = self.ordered_centres(&state);
+        let (labels, sizes) = loop {
+            let labels = nearest_centres(self.data, &centres, self.workers);
+            let mut sizes = vec![0; centres.len() / d];
+            labels.iter().for_each(|&l| sizes[l as usize] += 1);
+            if sizes.iter().all(|s| *s > 0) {
+                break (labels, sizes);
+            }
+            let kept = centres.chunks_exact(d).zip(&sizes).filter(|(_, size)| **size > 0);
+            centres = kept.flat_map(|(centre, _)| centre.to_vec()).collect();
+        };
+        let losses = losses(self.data, &centres, &labels, self.workers);
+        let objective = self.goal.objective(losses.iter().sum(), sizes.len());
+        state.trace.push(objective);
+        Ok(Clustering {
+            labels,
+            centres,
+            n_columns: d,
+            sizes,
+            losses,
+            goal: self.goal,
+            objective,
+            traces: vec![state.trace.clone()],
+            trace: state.trace,
+            best_run: 0,
+            converged: state.converged,
+            stopped: state.stopped,
+        })
+    }
+
+    /// K asked for exactly: splits until it is reached.
+    fn fill_up(&self, state: &mut State, wanted: usize) -> Result<()> {
+        if state.weights.is_empty() && state.k() < wanted {
+            self.settle(state, 0.0, 1);
+        }
+        while state.k() < wanted {
+            if !self.certain_moves(state) {
+                return Err(Error::argument(
+                    "n_clusters",
+                    format!("at most the number of distinct rows, {}", state.k()),
+                    wanted,
+                    "equal rows cannot be told apart; ask for fewer clusters",
+                ));
+            }
+            self.settle(state, 0.0, 2);
+        }
+        Ok(())
+    }
+
+    fn ordered_centres(&self, state: &State) -> Vec<f64> {
+        let mut order: Vec<usize> = Vec::with_capacity(state.k());
+        let mut seen = vec![false; state.k()];
+        for &label in state.labels.iter().filter(|l| **l != NO_LABEL) {
+            if !std::mem::replace(&mut seen[label as usize], true) {
+                order.push(label as usize);
+            }
+        }
+        // Stopped before the first pass: the start is all there is.
+        order.extend((0..state.k()).filter(|k| !seen[*k] && state.weights.is_empty()));
+        let reference: Vec<f64> = self.data.reference().iter().map(|&r| r.into()).collect();
+        order
+            .iter()
+            .flat_map(|&k| state.offset(k).iter().zip(&reference).map(|(o, r)| o + r).collect::<Vec<_>>())
+            .collect()
+    }
+}

@@ -1,0 +1,277 @@
+//! Split, merge and swap moves: what frees DP-means and K-means from their bad local minima.
+//!
+//! Merging clusters i and j raises the loss by n_i n_j/(n_i + n_j) |m_i - m_j|^2; a split lowers it by the same formula
+//! of its halves. Both are exact, so moves of different clusters add up and no certain move can raise the objective.
+//! A trial applies a move that does not pay by itself, lets the passes settle, and takes it back unless they do.
+
+use super::Goal;
+use super::bisect::{Bisection, bisect};
+use super::passes::{Run, State};
+use crate::data::Real;
+use crate::linalg::squared_distance;
+
+/// A trial is worth making when the split gains at least this share of what the merge costs.
+const HOPE: f64 = 0.3;
+const TRIAL_PASSES: usize = 12;
+const TRIAL_TOLERANCE: f64 = 1e-4;
+/// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
+const TRIAL_WORK: f64 = 1e9;
+const MOST_TRIALS: f64 = 64.0;
+/// A move must lower the objective by this share of it, or rounding could move in circles.
+const WORTHWHILE: f64 = 1e-10;
+
+/// Two clusters and what merging them costs.
+#[derive(Debug, Clone, Copy)]
+struct Merge {
+    keep: usize,
+    close: usize,
+    cost: f64,
+}
+
+/// Moves that may be made together: no cluster takes part in two of them.
+#[derive(Debug, Clone, Default)]
+struct Plan {
+    splits: Vec<usize>,
+    merges: Vec<Merge>,
+}
+
+/// Every cluster's best split, and the merge with its cheapest partner, best first.
+struct Options {
+    splits: Vec<Option<Bisection>>,
+    by_gain: Vec<usize>,
+    merges: Vec<Merge>,
+}
+
+impl<T: Real> Run<'_, T> {
+    /// Moves and passes in turn until no certain move is left and the trials fail. Ends settled to `tolerance`.
+    pub fn polish(&self, state: &mut State) {
+        let loose = self.tolerance.max(TRIAL_TOLERANCE);
+        self.settle(state, loose, self.max_passes);
+        loop {
+            while !state.stopped && self.certain_moves(state) {
+                self.settle(state, loose, self.passes_left(state));
+            }
+            if state.stopped || !self.trial(state) {
+                break;
+            }
+        }
+        while !state.stopped {
+            self.settle(state, self.tolerance, self.passes_left(state));
+            if state.stopped || self.passes_left(state) == 0 || !self.certain_moves(state) {
+                break;
+            }
+        }
+    }
+
+    fn passes_left(&self, state: &State) -> usize {
+        self.max_passes.saturating_sub(state.trace.len())
+    }
+
+    /// Makes all moves that lower the objective for certain; false when there are none.
+    pub fn certain_moves(&self, state: &mut State) -> bool {
+        let options = self.options(state);
+        let plan = self.certain_plan(state, &options);
+        let any = !(plan.splits.is_empty() && plan.merges.is_empty());
+        if any {
+            self.apply(state, &options, &plan);
+        }
+        any
+    }
+
+    /// The most hopeful moves one by one, until one of them pays once the passes have settled.
+    fn trial(&self, state: &mut State) -> bool {
+        let before = state.objective(&self.goal);
+        let options = self.options(state);
+        let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
+        let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
+        for plan in self.hopeful_plans(state, &options).into_iter().take(most) {
+            let mut changed = state.clone();
+            self.apply(&mut changed, &options, &plan);
+            // The trace of a trial starts anew: the move itself may raise the objective.
+            changed.trace.clear();
+            self.settle(&mut changed, TRIAL_TOLERANCE, TRIAL_PASSES);
+            if changed.stopped {
+                state.stopped = true;
+                return false;
+            }
+            let after = changed.objective(&self.goal);
+            if changed.k() <= self.goal.cap() && after < before - WORTHWHILE * before {
+                changed.trace = std::mem::take(&mut state.trace);
+                changed.trace.push(after);
+                *state = changed;
+                return true;
+            }
+        }
+        false
+    }
+
+    fn options(&self, state: &State) -> Options {
+        let members = members(state);
+        let splits = self.workers.map(state.k(), |k| bisect(self.data, &members[k], state.offset(k)));
+        let mut by_gain: Vec<usize> = (0..state.k()).filter(|&k| splits[k].is_some()).collect();
+        by_gain.sort_by(|&a, &b| gain(&splits, b).total_cmp(&gain(&splits, a)).then(a.cmp(&b)));
+        Options { splits, by_gain, merges: self.cheapest_merges(state) }
+    }
+
+    /// The cheapest partner of every cluster, cheapest first.
+    fn cheapest_merges(&self, state: &State) -> Vec<Merge> {
+        let cost = |i: usize, j: usize| {
+            let (a, b) = (state.weights[i], state.weights[j]);
+            a * b / (a + b) * squared_distance(state.offset(i), state.offset(j))
+        };
+        let mut merges: Vec<Merge> = self
+            .workers
+            .map(state.k(), |i| {
+                let cheapest = (0..state.k()).filter(|&j| j != i).min_by(|&a, &b| cost(i, a).total_cmp(&cost(i, b)));
+                cheapest.map(|j| Merge { keep: i.min(j), close: i.max(j), cost: cost(i, j) })
+            })
+            .into_iter()
+            .flatten()
+            .collect();
+        merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));
+        merges.dedup_by(|a, b| (a.keep, a.close) == (b.keep, b.close));
+        merges
+    }
+
+    fn certain_plan(&self, state: &State, options: &Options) -> Plan {
+        let mut plan = Plan::default();
+        let mut taken = vec![false; state.k()];
+        let least = WORTHWHILE * state.objective(&self.goal);
+        let take_merge = |plan: &mut Plan, taken: &mut Vec<bool>, merge: &Merge| {
+            taken[merge.keep] = true;
+            taken[merge.close] = true;
+            plan.merges.push(*merge);
+        };
+        match self.goal {
+            Goal::Penalty { penalty, .. } => {
+                for merge in &options.merges {
+                    if merge.cost < penalty - least && !taken[merge.keep] && !taken[merge.close] {
+                        take_merge(&mut plan, &mut taken, merge);
+                    }
+                }
+                for &k in &options.by_gain {
+                    let room = state.k() - plan.merges.len() + plan.splits.len() < self.goal.cap();
+                    if room && gain(&options.splits, k) > penalty + least && !taken[k] {
+                        taken[k] = true;
+                        plan.splits.push(k);
+                    }
+                }
+            }
+            Goal::Exactly(wanted) => {
+                let missing = wanted.saturating_sub(state.k());
+                plan.splits.extend(options.by_gain.iter().take(missing));
+                let merges = options.merges.iter().filter(|_| state.k() > wanted);
+                for merge in merges {
+                    if plan.merges.len() < state.k() - wanted && !taken[merge.keep] && !taken[merge.close] {
+                        take_merge(&mut plan, &mut taken, merge);
+                    }
+                }
+                if state.k() != wanted {
+                    return plan;
+                }
+            }
+        }
+        // Swaps: one cluster fewer here, one more there.
+        for &k in &options.by_gain {
+            if taken[k] {
+                continue;
+            }
+            let free = |m: &&Merge| !taken[m.keep] && !taken[m.close] && m.keep != k && m.close != k;
+            let Some(merge) = options.merges.iter().find(free) else { break };
+            if gain(&options.splits, k) <= merge.cost + least {
+                break;
+            }
+            taken[k] = true;
+            plan.splits.push(k);
+            take_merge(&mut plan, &mut taken, merge);
+        }
+        plan
+    }
+
+    /// Single moves that do not pay by themselves but might once the passes settle, the least costly first.
+    fn hopeful_plans(&self, state: &State, options: &Options) -> Vec<Plan> {
+        let mut plans: Vec<(f64, Plan)> = Vec::new();
+        for merge in &options.merges {
+            for &k in &options.by_gain {
+                let gain = gain(&options.splits, k);
+                if gain < HOPE * merge.cost {
+                    break;
+                }
+                if k != merge.keep && k != merge.close {
+                    plans.push((merge.cost - gain, Plan { splits: vec![k], merges: vec![*merge] }));
+                }
+            }
+            if let Goal::Penalty { penalty, .. } = self.goal
+                && penalty > HOPE * merge.cost
+            {
+                plans.push((merge.cost - penalty, Plan { splits: vec![], merges: vec![*merge] }));
+            }
+        }
+        if let Goal::Penalty { penalty, .. } = self.goal
+            && state.k() < self.goal.cap()
+        {
+            for &k in &options.by_gain {
+                let gain = gain(&options.splits, k);
+                if gain > HOPE * penalty {
+                    plans.push((penalty - gain, Plan { splits: vec![k], merges: vec![] }));
+                }
+            }
+        }
+        plans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        plans.into_iter().map(|(_, plan)| plan).collect()
+    }
+
+    /// Carries out a plan: labels, means, weights and losses stay exact.
+    fn apply(&self, state: &mut State, options: &Options, plan: &Plan) {
+        let d = self.data.n_columns();
+        for merge in &plan.merges {
+            let (i, j) = (merge.keep, merge.close);
+            let (a, b) = (state.weights[i], state.weights[j]);
+            for c in 0..d {
+                state.offsets[i * d + c] = (a * state.offsets[i * d + c] + b * state.offsets[j * d + c]) / (a + b);
+            }
+            state.weights[i] = a + b;
+            state.losses[i] += state.losses[j] + merge.cost;
+        }
+        for (&k, split) in plan.splits.iter().filter_map(|k| options.splits[*k].as_ref().map(|s| (k, s))) {
+            let new = state.weights.len() as u32;
+            for &row in &split.leaving {
+                state.labels[row as usize] = new;
+            }
+            state.offsets[k * d..(k + 1) * d].copy_from_slice(&split.offsets[0]);
+            state.offsets.extend_from_slice(&split.offsets[1]);
+            state.weights[k] = split.weights[0];
+            state.weights.push(split.weights[1]);
+            // How the rest is shared between the halves matters to nobody: the next pass measures it.
+            state.losses[k] = (state.losses[k] - split.gain).max(0.0);
+            state.losses.push(0.0);
+        }
+        let mut names: Vec<u32> = (0..state.weights.len() as u32).collect();
+        let mut keep = vec![true; state.weights.len()];
+        for merge in &plan.merges {
+            names[merge.close] = merge.keep as u32;
+            keep[merge.close] = false;
+        }
+        if !plan.merges.is_empty() {
+            for label in state.labels.iter_mut().filter(|l| **l != crate::linalg::NO_LABEL) {
+                *label = names[*label as usize];
+            }
+        }
+        state.retain(&keep);
+    }
+}
+
+fn gain(splits: &[Option<Bisection>], k: usize) -> f64 {
+    splits[k].as_ref().map_or(0.0, |s| s.gain)
+}
+
+/// The rows of every cluster.
+fn members(state: &State) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); state.k()];
+    for (row, &label) in state.labels.iter().enumerate() {
+        if label != crate::linalg::NO_LABEL {
+            members[label as usize].push(row as u32);
+        }
+    }
+    members
+}

@@ -1,0 +1,45 @@
+//! How many restarts: a fixed budget of work, by rows, columns and clusters, never by the clock.
+
+use crate::error::{Error, Result};
+
+/// Multiply-adds that all restarts together may take.
+const BUDGET: f64 = 1e7;
+/// Passes of a typical run.
+const TYPICAL_PASSES: f64 = 20.0;
+const MOST: f64 = 32.0;
+
+/// How many runs of an algorithm; the best is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Restarts {
+    /// Many for tiny data, one for large: a fixed budget of work.
+    #[default]
+    Auto,
+    /// This many.
+    Exactly(usize),
+}
+
+impl Restarts {
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Restarts::Exactly(0) => Err(Error::argument("restarts", "at least 1", 0, "one run gives one answer")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The number of runs that fit the budget, between 1 and 32.
+pub(super) fn restarts_within_budget(n_rows: usize, n_columns: usize, n_clusters: usize) -> usize {
+    let work = n_rows as f64 * n_columns as f64 * (n_clusters + 4) as f64 * TYPICAL_PASSES;
+    (BUDGET / work).clamp(1.0, MOST) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiny_data_get_many_runs_and_large_data_one() {
+        assert_eq!(restarts_within_budget(50, 2, 3), 32);
+        assert_eq!(restarts_within_budget(1_000_000, 16, 100), 1);
+    }
+}

@@ -1,0 +1,88 @@
+//! D^2 seeding (Arthur & Vassilvitskii 2007, greedy) that goes on while a new centre pays for its penalty.
+
+use super::super::Goal;
+use crate::data::{Data, Real};
+use crate::linalg::{Kernel, offset_squared_distance, on_this_processor};
+use crate::random::Rng;
+use rand::RngExt;
+
+/// Rows on which the seeds are sought; more are thinned evenly. Smaller clusters are found later, by far rows and splits.
+const SAMPLE: usize = 16_384;
+
+/// Centres relative to the reference point, K x D: rows drawn with probability proportional to what they pay, the best
+/// of several draws each time. With a penalty: as long as the best one lowers the loss by more than the penalty.
+pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut Rng) -> Vec<f64> {
+    let step = data.n_rows().div_ceil(SAMPLE);
+    let rows: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
+    let weights: Vec<f64> = rows.iter().map(|&n| data.weight(n) * step as f64).collect();
+    if weights.iter().sum::<f64>() <= 0.0 {
+        return super::mean_offset(data);
+    }
+    let mut seeds = vec![rows[draw(&weights, rng)]];
+    let mut pays = charges(data, &rows, &weights, seeds[0]);
+    while seeds.len() < goal.cap().min(rows.len()) {
+        let loss: f64 = pays.iter().sum();
+        if loss <= 0.0 {
+            break;
+        }
+        let draws = 2 + seeds.len().ilog2() as usize;
+        let best = (0..draws)
+            .map(|_| {
+                let seed = rows[draw(&pays, rng)];
+                let mut with_seed = charges(data, &rows, &weights, seed);
+                with_seed.iter_mut().zip(&pays).for_each(|(new, old)| *new = new.min(*old));
+                (with_seed.iter().sum::<f64>(), seed, with_seed)
+            })
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((lower, seed, with_seed)) = best else { break };
+        if loss - lower <= goal.penalty() {
+            break;
+        }
+        seeds.push(seed);
+        pays = with_seed;
+    }
+    let mut offsets = vec![0.0; seeds.len() * data.n_columns()];
+    for (&seed, out) in seeds.iter().zip(offsets.chunks_exact_mut(data.n_columns())) {
+        crate::linalg::add_offset_row(out, data.rows().row(seed), data.reference(), 1.0);
+    }
+    offsets
+}
+
+/// An index drawn in proportion to its weight.
+fn draw(weights: &[f64], rng: &mut Rng) -> usize {
+    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    for (i, w) in weights.iter().enumerate() {
+        if left < *w {
+            return i;
+        }
+        left -= w;
+    }
+    weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
+}
+
+/// What every sampled row would pay to a centre at row `seed`: weight times squared distance.
+fn charges<T: Real>(data: &Data<T>, rows: &[usize], weights: &[f64], seed: usize) -> Vec<f64> {
+    on_this_processor(Charges { data, rows, weights, seed })
+}
+
+struct Charges<'a, T> {
+    data: &'a Data<'a, T>,
+    rows: &'a [usize],
+    weights: &'a [f64],
+    seed: usize,
+}
+
+impl<T: Real> Kernel for Charges<'_, T> {
+    type Output = Vec<f64>;
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
+        let mut centre = vec![0.0; self.data.n_columns()];
+        let reference = self.data.reference();
+        crate::linalg::add_offset_row(&mut centre, self.data.rows().row(self.seed), reference, 1.0);
+        self.rows
+            .iter()
+            .zip(self.weights)
+            .map(|(&n, w)| w * offset_squared_distance(self.data.rows().row(n), reference, &centre))
+            .collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! The nearest of K centres for every row: a blocked matrix product with the argmin fused in.
+//!
+//! |x - c|^2 = |x|^2 - 2 (x'c - |c|^2/2), so the nearest centre has the largest x'c - |c|^2/2. A block of rows is
+//! turned on its side (one row per vector lane) and moved to the reference point; a panel of centres is held in
+//! registers' reach; the products of a block with a panel never leave the registers. No N x K matrix is stored.
+
+use super::processor::{Kernel, on_this_processor};
+use crate::data::{Real, Rows};
+
+/// The label of a row that has none yet.
+pub const NO_LABEL: u32 = u32::MAX;
+
+/// Rows per block and centres per panel. With 16 registers of 32 bytes: 2 x 6 accumulators; with 32 of 64: 2 x 12.
+const NARROW_PANEL: usize = 6;
+const WIDE_PANEL: usize = 12;
+
+/// Centres that stay as they are during a scan, packed for the kernel.
+#[derive(Debug, Clone)]
+pub struct FrozenCentres<T> {
+    n_columns: usize,
+    /// K x D, relative to the reference point.
+    offsets: Vec<f64>,
+    panels: Panels<T>,
+}
+
+/// Centres column by column in panels, and -|c|^2/2 (minus infinity where a panel is filled up).
+#[derive(Debug, Clone)]
+struct Panels<T> {
+    width: usize,
+    values: Vec<T>,
+    minus_half_norms: Vec<T>,
+}
+
+impl<T: Real> FrozenCentres<T> {
+    /// Packs K centres given relative to the reference point, K x D.
+    pub fn new(offsets: Vec<f64>, n_columns: usize) -> Self {
+        let width = on_this_processor(PanelWidth);
+        let k = offsets.len() / n_columns;
+        let filled = k.next_multiple_of(width);
+        let mut values = vec![T::default(); filled * n_columns];
+        let mut minus_half_norms = vec![T::from_f64(f64::NEG_INFINITY); filled];
+        for (i, centre) in offsets.chunks_exact(n_columns).enumerate() {
+            let panel = &mut values[i / width * width * n_columns..];
+            let mut norm = 0.0;
+            for (j, &c) in centre.iter().enumerate() {
+                let rounded = T::from_f64(c);
+                panel[j * width + i % width] = rounded;
+                norm += rounded.into() * rounded.into();
+            }
+            minus_half_norms[i] = T::from_f64(-0.5 * norm);
+        }
+        FrozenCentres { n_columns, offsets, panels: Panels { width, values, minus_half_norms } }
+    }
+
+    /// Number of centres, K.
+    pub fn n_centres(&self) -> usize {
+        self.offsets.len() / self.n_columns
+    }
+
+    /// One centre, relative to the reference point.
+    #[inline(always)]
+    pub fn offset(&self, k: usize) -> &[f64] {
+        &self.offsets[k * self.n_columns..(k + 1) * self.n_columns]
+    }
+
+    /// All centres, relative to the reference point, K x D.
+    pub fn offsets(&self) -> &[f64] {
+        &self.offsets
+    }
+
+    /// The nearest centre of every row; the lowest number where two are equally near.
+    pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &mut [u32]) {
+        on_this_processor(Nearest { centres: self, rows, reference, labels });
+    }
+
+    /// `nearest`, to be inlined into a larger kernel.
+    #[inline(always)]
+    pub(crate) fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
+        &self,
+        rows: Rows<T>,
+        reference: &[T],
+        labels: &mut [u32],
+    ) {
+        match (WIDE, size_of::<T>()) {
+            (false, 4) => nearest_in_blocks::<T, 16, NARROW_PANEL, FUSED>(rows, reference, &self.panels, labels),
+            (false, _) => nearest_in_blocks::<T, 8, NARROW_PANEL, FUSED>(rows, reference, &self.panels, labels),
+            (true, 4) => nearest_in_blocks::<T, 32, WIDE_PANEL, FUSED>(rows, reference, &self.panels, labels),
+            (true, _) => nearest_in_blocks::<T, 16, WIDE_PANEL, FUSED>(rows, reference, &self.panels, labels),
+        }
+    }
+}
+
+struct PanelWidth;
+
+impl Kernel for PanelWidth {
+    type Output = usize;
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) -> usize {
+        if WIDE { WIDE_PANEL } else { NARROW_PANEL }
+    }
+}
+
+struct Nearest<'a, T> {
+    centres: &'a FrozenCentres<T>,
+    rows: Rows<'a, T>,
+    reference: &'a [T],
+    labels: &'a mut [u32],
+}
+
+impl<T: Real> Kernel for Nearest<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<const FUSED: bool, const WIDE: bool>(self) {
+        self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels);
+    }
+}
+
+#[inline(always)]
+fn nearest_in_blocks<T: Real, const LANES: usize, const PANEL: usize, const FUSED: bool>(
+    rows: Rows<T>,
+    reference: &[T],
+    panels: &Panels<T>,
+    labels: &mut [u32],
+) {
+    debug_assert_eq!(panels.width, PANEL);
+    let d = rows.n_columns();
+    let mut block = vec![T::default(); LANES * d];
+    for (values, labels) in rows.values().chunks(LANES * d).zip(labels.chunks_mut(LANES)) {
+        turn::<T, LANES>(values, reference, &mut block);
+        let mut best = [T::from_f64(f64::NEG_INFINITY); LANES];
+        // The index travels as a number of the same width, so that one comparison serves both; exact up to 2^24.
+        let mut index = [T::default(); LANES];
+        let mut first = 0;
+        for panel in panels.values.chunks_exact(d * PANEL) {
+            let mut scores = [[T::default(); LANES]; PANEL];
+            for p in 0..PANEL {
+                scores[p] = [panels.minus_half_norms[first + p]; LANES];
+            }
+            for (x, c) in block.chunks_exact(LANES).zip(panel.chunks_exact(PANEL)) {
+                for p in 0..PANEL {
+                    for l in 0..LANES {
+                        scores[p][l] =
+                            if FUSED { x[l].fused_mul_add(c[p], scores[p][l]) } else { x[l] * c[p] + scores[p][l] };
+                    }
+                }
+            }
+            for (p, score) in scores.iter().enumerate() {
+                let number = T::from_f64((first + p) as f64);
+                for l in 0..LANES {
+                    let better = score[l] > best[l];
+                    best[l] = if better { score[l] } else { best[l] };
+                    index[l] = if better { number } else { index[l] };
+                }
+            }
+            first += PANEL;
+        }
+        for (label, index) in labels.iter_mut().zip(index) {
+            *label = index.into() as u32;
+        }
+    }
+}
+
+/// Writes the rows' differences from the reference point column by column, one row per lane; missing rows are 0.
+#[inline(always)]
+fn turn<T: Real, const LANES: usize>(rows: &[T], reference: &[T], block: &mut [T]) {
+    const TILE: usize = 8;
+    let d = reference.len();
+    let n = rows.len() / d;
+    let mut first_column = 0;
+    if n == LANES {
+        // Whole tiles: small squares that the compiler turns in registers.
+        while first_column + TILE <= d {
+            for first_row in (0..LANES).step_by(TILE) {
+                let mut tile = [[T::default(); TILE]; TILE];
+                for (i, out) in tile.iter_mut().enumerate() {
+                    let start = (first_row + i) * d + first_column;
+                    let (x, r) = (&rows[start..start + TILE], &reference[first_column..first_column + TILE]);
+                    for j in 0..TILE {
+                        out[j] = x[j] - r[j];
+                    }
+                }
+                for j in 0..TILE {
+                    let start = (first_column + j) * LANES + first_row;
+                    let out = &mut block[start..start + TILE];
+                    for i in 0..TILE {
+                        out[i] = tile[i][j];
+                    }
+                }
+            }
+            first_column += TILE;
+        }
+    }
+    for j in first_column..d {
+        for l in 0..LANES {
+            block[j * LANES + l] = if l < n { rows[l * d + j] - reference[j] } else { T::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Stream, stream};
+    use rand::RngExt;
+
+    /// Checks the kernel against a plain loop in float64: the centre chosen is nearest up to rounding.
+    fn check<T: Real>(n: usize, d: usize, k: usize, rounding: f64) {
+        let mut rng = stream((n * 1000 + d * 10 + k) as u64, Stream::Simulation);
+        let mut draw = |count: usize| -> Vec<f64> { (0..count).map(|_| rng.random::<f64>() * 4.0 - 2.0).collect() };
+        let reference: Vec<T> = draw(d).into_iter().map(|v| T::from_f64(v + 100.0)).collect();
+        let values: Vec<T> = draw(n * d).into_iter().map(|v| T::from_f64(v + 100.0)).collect();
+        let centres = FrozenCentres::<T>::new(draw(k * d), d);
+        let rows = Rows::new(&values, d).unwrap();
+        let mut labels = vec![NO_LABEL; n];
+        centres.nearest(rows, &reference, &mut labels);
+        for (row, &label) in rows.iter().zip(&labels) {
+            let distance = |c: usize| -> f64 {
+                (0..d).map(|j| (row[j].into() - reference[j].into() - centres.offset(c)[j]).powi(2)).sum()
+            };
+            let least = (0..k).map(distance).fold(f64::INFINITY, f64::min);
+            assert!((label as usize) < k);
+            assert!(distance(label as usize) <= least + rounding * d as f64, "{n} x {d}, {k} centres");
+        }
+    }
+
+    #[test]
+    fn the_kernel_finds_the_nearest_centre_for_every_shape() {
+        for n in [1, 7, 8, 15, 16, 17, 33, 100] {
+            for d in [1, 2, 3, 7, 8, 9, 16, 33] {
+                for k in [1, 2, 5, 6, 7, 12, 13, 50] {
+                    check::<f32>(n, d, k, 3e-5);
+                    check::<f64>(n, d, k, 1e-13);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_distances_take_the_lowest_number() {
+        let centres = FrozenCentres::<f64>::new(vec![1.0, -1.0, 1.0, -1.0], 1);
+        let mut labels = vec![NO_LABEL; 3];
+        centres.nearest(Rows::new(&[0.0, 3.0, -3.0], 1).unwrap(), &[0.0], &mut labels);
+        assert_eq!(labels, [0, 0, 1]);
+    }
+
+    #[test]
+    fn every_kind_of_processor_agrees_with_the_plain_kernel() {
+        // The narrow kernel without fused multiply-add is what an old processor runs.
+        let mut rng = stream(1, Stream::Simulation);
+        let values: Vec<f64> = (0..200 * 5).map(|_| rng.random()).collect();
+        let offsets: Vec<f64> = (0..20 * 5).map(|_| rng.random()).collect();
+        let centres = FrozenCentres::<f64>::new(offsets, 5);
+        let rows = Rows::new(&values, 5).unwrap();
+        let (mut best, mut plain) = (vec![NO_LABEL; 200], vec![NO_LABEL; 200]);
+        centres.nearest(rows, &[0.0; 5], &mut best);
+        if centres.panels.width == NARROW_PANEL {
+            nearest_in_blocks::<f64, 8, NARROW_PANEL, false>(rows, &[0.0; 5], &centres.panels, &mut plain);
+        } else {
+            nearest_in_blocks::<f64, 8, WIDE_PANEL, false>(rows, &[0.0; 5], &centres.panels, &mut plain);
+        }
+        assert_eq!(best, plain);
+    }
+}

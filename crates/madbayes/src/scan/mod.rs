@@ -1,0 +1,63 @@
+//! The scan: parameters frozen, all rows independent; chunks of rows give small summaries that merge in order.
+
+mod assign;
+
+pub use assign::{Assignment, FarRow, assign};
+
+use crate::data::{Data, Real, Rows};
+use crate::parallel::Workers;
+use crate::watch::{Step, Watch};
+use std::ops::ControlFlow;
+
+/// Chunks whose summaries are held at once: bounds the memory of a scan, and has no influence on its result.
+const WAVE: usize = 32;
+
+/// One chunk of rows as a scan sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a, T> {
+    /// Number of its first row.
+    pub first_row: usize,
+    /// The rows.
+    pub rows: Rows<'a, T>,
+    /// Their weights, where there are any.
+    pub weights: Option<&'a [f64]>,
+    /// The point distances are computed about.
+    pub reference: &'a [T],
+}
+
+/// Calls `summarise(chunk, its row state)` for every chunk, in parallel, and `merge` with the results in order.
+/// `row_state` has one entry per row. Stops between chunks when the watch says so; chunks already seen stay seen.
+pub fn scan<T: Real, S: Send, R: Send>(
+    data: &Data<T>,
+    row_state: &mut [S],
+    workers: &Workers,
+    watch: &dyn Watch,
+    summarise: impl Fn(Chunk<T>, &mut [S]) -> R + Sync + Send,
+    mut merge: impl FnMut(R),
+) -> ControlFlow<()> {
+    let mut first_chunk = 0;
+    for wave in row_state.chunks_mut(WAVE * crate::data::CHUNK) {
+        let mut parts: Vec<&mut [S]> = wave.chunks_mut(crate::data::CHUNK).collect();
+        let summaries = workers.map_mut(&mut parts, |i, part| {
+            if watch.step(&Step::Chunk).is_break() {
+                return None;
+            }
+            let (start, end) = data.chunk(first_chunk + i);
+            let chunk = Chunk {
+                first_row: start,
+                rows: data.rows().slice(start, end),
+                weights: data.weights().map(|w| &w[start..end]),
+                reference: data.reference(),
+            };
+            Some(summarise(chunk, part))
+        });
+        first_chunk += summaries.len();
+        for summary in summaries {
+            match summary {
+                Some(summary) => merge(summary),
+                None => return ControlFlow::Break(()),
+            }
+        }
+    }
+    ControlFlow::Continue(())
+}
