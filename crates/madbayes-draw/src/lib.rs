@@ -1,1 +1,37 @@
-//! placeholder
+//! Pictures of clustering results: plain slices in, a self-contained SVG or a text plot out.
+//!
+//! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
+//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes.
+//!
+//! ```
+//! use madbayes_draw::Scatter;
+//!
+//! let picture = Scatter {
+//!     title: "Two towns",
+//!     x_name: "east",
+//!     y_name: "north",
+//!     points: &[(0.0, 0.0), (1.0, 0.0), (9.0, 10.0), (10.0, 10.0)],
+//!     groups: &[0, 0, 1, 1],
+//!     centres: &[(0.5, 0.0), (9.5, 10.0)],
+//!     names: &[],
+//! };
+//! assert!(picture.svg().starts_with("<svg"));
+//! assert_eq!(picture.text(60, 20).lines().count(), 20);
+//! ```
+//!
+//! No input makes a picture panic. Numbers that are not finite, or lie beyond 1e300, are left out, and the picture
+//! says so. Names are always shown as text: markup in them is escaped and control characters are removed. Text plots
+//! are ASCII, at most 1000 columns by 1000 lines; other letters in names appear there as `?`.
+
+mod bars;
+mod canvas;
+mod lines;
+mod palette;
+mod panel;
+mod scatter;
+mod svg;
+mod ticks;
+
+pub use bars::Bars;
+pub use lines::Lines;
+pub use scatter::Scatter;
