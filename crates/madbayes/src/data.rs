@@ -205,7 +205,7 @@ impl<'a, T: Real> Data<'a, T> {
                 (high - at).max(at - low)
             })
             .collect();
-        if let Some(column) = (0..d).find(|&j| !(spreads[j] <= T::LARGEST)) {
+        if let Some(column) = (0..d).find(|&j| spreads[j].is_nan() || spreads[j] > T::LARGEST) {
             return Err(Error::data(
                 format!(
                     "column {column} (counted from 0) spreads {:e} about its mean, and {} squares overflow beyond {:e}",

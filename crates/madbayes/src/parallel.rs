@@ -5,6 +5,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// Pools by process id and number of threads.
+type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+
 /// The threads a computation may use.
 #[derive(Debug, Clone, Default)]
 pub struct Workers {
@@ -20,7 +23,7 @@ impl Workers {
     /// `threads` threads (0: one per processor). Pools are made once and kept, one set per process id,
     /// so that a forked child never waits for threads it does not have.
     pub fn new(threads: usize) -> Self {
-        static POOLS: OnceLock<Mutex<HashMap<(u32, usize), Arc<ThreadPool>>>> = OnceLock::new();
+        static POOLS: OnceLock<Mutex<Pools>> = OnceLock::new();
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,

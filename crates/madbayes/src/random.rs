@@ -32,7 +32,7 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
     rng
 }
 
-/// An index drawn with probability proportional to exp(ln_weights[i]); one uniform number per draw.
+/// An index drawn with probability proportional to exp(its log weight); one uniform number per draw.
 ///
 /// Panics if every weight is zero: the caller always has one live choice.
 pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {

@@ -1,6 +1,12 @@
 //! Likelihoods of the rows of a group, parameters integrated out, each with two faces: `weigh`, its log probability,
 //! and `charge`, the limit of -2 s2 log p as the variance s2 -> 0.
 
+#[cfg(test)]
+mod laws;
+mod spherical;
+
+pub use spherical::{Spherical, SphericalGroups};
+
 /// The live state of all K groups while rows are taken out and put back one by one.
 ///
 /// Groups are numbered 0..K; closing one moves the last into its place. `weigh` and `charge` add K + 1 numbers,
@@ -17,9 +23,13 @@ pub trait Groups {
     /// Takes `row` out of `group`.
     fn sub(&mut self, group: usize, row: usize);
     /// Adds the log predictive density of `row` (which is out) under each group.
-    fn weigh(&self, row: usize, out: &mut [f64]);
+    fn weigh(&mut self, row: usize, out: &mut [f64]);
     /// Adds what putting `row` into each group adds to the objective in the limit.
-    fn charge(&self, row: usize, out: &mut [f64]);
+    fn charge(&mut self, row: usize, out: &mut [f64]);
     /// Log marginal likelihood of all groups.
     fn ln_marginal(&self) -> f64;
+    /// The limit of -2 s2 log marginal, constants left out: the loss of all groups.
+    fn loss(&self) -> f64;
+    /// Once per sweep: sums formed anew from the rows of each group, so that rounding does not pile up.
+    fn refresh(&mut self, group_of_row: &dyn Fn(usize) -> usize);
 }

@@ -1,6 +1,19 @@
 //! Priors over assignments, each with two faces: `weigh`, its log probability, and `charge`, the limit of
 //! -2 s2 log p as the variance s2 -> 0 (Broderick 2013, Sec. 2 and Sup. A).
 
+mod concentration;
+mod crp;
+mod dirichlet_multinomial;
+#[cfg(test)]
+mod laws;
+mod polya_urn;
+mod rising;
+
+pub use concentration::{Concentration, resample_concentration};
+pub use crp::{Crp, CrpSeats};
+pub use dirichlet_multinomial::{DirichletMultinomial, DirichletMultinomialSeats};
+pub use polya_urn::{Base, PolyaUrn, UrnDraw};
+
 use crate::random::Rng;
 
 /// The live state of a prior over assignments while rows are taken out and put back one by one.

@@ -1,0 +1,95 @@
+//! Geweke's joint test (2004): two ways to draw from the joint distribution must agree, or the sampler is wrong.
+//!
+//! One way draws the structure from its prior and data from the likelihood, independently each time. The other draws
+//! once and then alternates the sampler under test (structure given data) with fresh data (data given structure).
+
+use crate::random::Rng;
+
+/// One statistic seen both ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// Its name.
+    pub name: &'static str,
+    /// Mean over independent draws.
+    pub independent: f64,
+    /// Mean along the chain.
+    pub chain: f64,
+    /// Difference in standard errors (the chain's by batch means). Beyond 4 or so, the sampler is wrong.
+    pub z: f64,
+}
+
+/// Batches of the chain whose means are taken as independent.
+const BATCHES: usize = 50;
+
+/// Runs the test: `draw` makes a state (structure and data) from the prior, `step` changes it by the sampler under test
+/// and then draws new data, `statistics` are what is compared.
+pub fn geweke<S>(
+    n_draws: usize,
+    rng: &mut Rng,
+    mut draw: impl FnMut(&mut Rng) -> S,
+    mut step: impl FnMut(&mut S, &mut Rng),
+    statistics: &[(&'static str, fn(&S) -> f64)],
+) -> Vec<Agreement> {
+    let mut independent = vec![Vec::with_capacity(n_draws); statistics.len()];
+    let mut chain = independent.clone();
+    let mut state = draw(rng);
+    for _ in 0..n_draws {
+        let fresh = draw(rng);
+        step(&mut state, rng);
+        for (i, (_, statistic)) in statistics.iter().enumerate() {
+            independent[i].push(statistic(&fresh));
+            chain[i].push(statistic(&state));
+        }
+    }
+    let named = statistics.iter().zip(independent).zip(chain);
+    named
+        .map(|(((name, _), independent), chain)| {
+            let batches: Vec<f64> = chain.chunks(chain.len().div_ceil(BATCHES).max(1)).map(mean).collect();
+            let (a, b) = (mean(&independent), mean(&chain));
+            let error = (squared_error(&independent) + squared_error(&batches)).sqrt();
+            let z = if a == b { 0.0 } else { (a - b) / error };
+            Agreement { name, independent: a, chain: b, z }
+        })
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The squared standard error of the mean of independent values.
+fn squared_error(values: &[f64]) -> f64 {
+    let (centre, n) = (mean(values), values.len() as f64);
+    values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Stream, stream};
+    use rand_distr::{Distribution, Normal};
+
+    /// mu ~ N(0, 1), x ~ N(mu, 1); the right step is mu ~ N(x/2, 1/2). `wrong` moves its mean.
+    fn z_scores(wrong: f64) -> Vec<Agreement> {
+        let normal = |mean: f64, variance: f64| Normal::new(mean, variance.sqrt()).unwrap();
+        geweke(
+            20_000,
+            &mut stream(1, Stream::Simulation),
+            |rng| {
+                let mu = normal(0.0, 1.0).sample(rng);
+                (mu, normal(mu, 1.0).sample(rng))
+            },
+            |(mu, x), rng| {
+                *mu = normal(*x * (0.5 + wrong), 0.5).sample(rng);
+                *x = normal(*mu, 1.0).sample(rng);
+            },
+            &[("mu", |s: &(f64, f64)| s.0), ("mu squared", |s| s.0 * s.0), ("mu x", |s| s.0 * s.1)],
+        )
+    }
+
+    #[test]
+    fn a_right_sampler_passes_and_a_wrong_one_fails() {
+        assert!(z_scores(0.0).iter().all(|a| a.z.abs() < 3.5), "{:?}", z_scores(0.0));
+        assert!(z_scores(0.05).iter().any(|a| a.z.abs() > 4.0), "{:?}", z_scores(0.05));
+    }
+}

@@ -1,0 +1,157 @@
+//! The laws every likelihood obeys, as tests that one macro line gives it.
+
+use super::Groups;
+use crate::random::{Stream, stream};
+use rand::RngExt;
+
+/// Rows for the laws: 12 of them, in general position.
+pub fn rows(n_columns: usize) -> Vec<f64> {
+    let mut rng = stream(42, Stream::Simulation);
+    (0..12 * n_columns).map(|_| rng.random::<f64>() * 6.0 - 3.0).collect()
+}
+
+/// Puts row n into group labels[n].
+pub fn seat(groups: &mut dyn Groups, labels: &[usize]) {
+    for (row, &label) in labels.iter().enumerate() {
+        while groups.n_groups() <= label {
+            groups.open();
+        }
+        groups.add(label, row);
+    }
+}
+
+/// Taking rows out and putting them back changes nothing.
+pub fn add_and_sub_are_inverse(groups: &mut dyn Groups) {
+    seat(groups, &[0, 1, 2, 0, 1, 2, 0, 0, 1]);
+    let before = groups.ln_marginal();
+    for row in [4, 0, 7, 5] {
+        let group = [0, 1, 2, 0, 1, 2, 0, 0, 1][row];
+        groups.sub(group, row);
+        assert!((groups.ln_marginal() - before).abs() > 1e-6, "taking a row out must change the marginal");
+        groups.add(group, row);
+        assert!((groups.ln_marginal() - before).abs() < 1e-9 * before.abs());
+    }
+}
+
+/// weigh = log marginal with the row - log marginal without it, for every group and a new one.
+pub fn predictive_is_a_ratio_of_marginals(groups: &mut dyn Groups) {
+    seat(groups, &[0, 1, 2, 0, 1, 2, 0, 0, 1]);
+    let before = groups.ln_marginal();
+    for row in 9..12 {
+        let mut weights = vec![0.25; 4];
+        groups.weigh(row, &mut weights);
+        groups.open();
+        for (group, weight) in weights.iter().enumerate() {
+            groups.add(group, row);
+            let ratio = groups.ln_marginal() - before;
+            assert!((weight - 0.25 - ratio).abs() < 1e-9 * ratio.abs().max(1.0), "group {group}: {weight} {ratio}");
+            groups.sub(group, row);
+        }
+        groups.close(3);
+    }
+}
+
+/// charge = loss with the row - loss without it.
+pub fn charge_is_the_change_of_the_loss(groups: &mut dyn Groups) {
+    seat(groups, &[0, 1, 2, 0, 1, 2, 0, 0, 1]);
+    let before = groups.loss();
+    for row in 9..12 {
+        let mut charges = vec![0.0; 4];
+        groups.charge(row, &mut charges);
+        groups.open();
+        for (group, charge) in charges.iter().enumerate() {
+            groups.add(group, row);
+            let change = groups.loss() - before;
+            assert!((charge - change).abs() <= 1e-9 * before, "group {group}: {charge} {change}");
+            groups.sub(group, row);
+        }
+        groups.close(3);
+    }
+}
+
+/// A closed group's number goes to the last; sums formed anew change nothing.
+pub fn close_moves_the_last_and_refresh_changes_nothing(groups: &mut dyn Groups) {
+    let labels = [0, 1, 2, 0, 2, 2, 0];
+    seat(groups, &labels);
+    let before = groups.ln_marginal();
+    groups.sub(1, 1);
+    groups.close(1);
+    assert_eq!(groups.n_groups(), 2);
+    let name = |label: usize| if label == 2 { 1 } else { label };
+    // Row 1 goes back into a group of its own, the third.
+    groups.open();
+    groups.add(2, 1);
+    assert!((groups.ln_marginal() - before).abs() < 1e-9 * before.abs());
+    let all = |row: usize| match labels.get(row) {
+        Some(1) => 2,
+        Some(&label) => name(label),
+        None => 2,
+    };
+    for row in labels.len()..12 {
+        groups.add(2, row);
+    }
+    let full = groups.ln_marginal();
+    groups.refresh(&all);
+    assert!((groups.ln_marginal() - full).abs() < 1e-9 * full.abs());
+}
+
+/// All laws for one likelihood: `likelihood_laws!(module, columns, |data| its groups)`.
+macro_rules! likelihood_laws {
+    ($name:ident, $columns:expr, $make:expr) => {
+        mod $name {
+            use super::*;
+            use crate::likelihood::laws;
+
+            fn with_groups(law: fn(&mut dyn Groups)) {
+                let values = laws::rows($columns);
+                let data = Data::new(Rows::new(&values, $columns).unwrap()).unwrap();
+                let make = $make;
+                law(&mut make(&data));
+            }
+
+            #[test]
+            fn add_and_sub_are_inverse() {
+                with_groups(laws::add_and_sub_are_inverse);
+            }
+            #[test]
+            fn predictive_is_a_ratio_of_marginals() {
+                with_groups(laws::predictive_is_a_ratio_of_marginals);
+            }
+            #[test]
+            fn charge_is_the_change_of_the_loss() {
+                with_groups(laws::charge_is_the_change_of_the_loss);
+            }
+            #[test]
+            fn close_moves_the_last_and_refresh_changes_nothing() {
+                with_groups(laws::close_moves_the_last_and_refresh_changes_nothing);
+            }
+        }
+    };
+}
+
+/// -2 s2 (log marginal of one structure - of another) tends to the difference of their losses as s2 -> 0.
+macro_rules! limit_law {
+    ($name:ident, $columns:expr, $make:expr) => {
+        #[test]
+        fn $name() {
+            let values = crate::likelihood::laws::rows($columns);
+            let data = Data::new(Rows::new(&values, $columns).unwrap()).unwrap();
+            let structures: [&[usize]; 2] = [&[0, 1, 2, 0, 1, 2, 0, 0, 1], &[0, 0, 1, 1, 0, 1, 2, 2, 0]];
+            let mut gap = f64::INFINITY;
+            for variance in [1e-2, 1e-4, 1e-6, 1e-8] {
+                let [a, b] = structures.map(|labels| {
+                    let make = $make;
+                    let mut groups = make(&data, variance);
+                    crate::likelihood::laws::seat(&mut groups, labels);
+                    (-2.0 * variance * groups.ln_marginal(), groups.loss())
+                });
+                let now = ((a.0 - b.0) - (a.1 - b.1)).abs();
+                assert!(now < gap, "the gap must shrink with the variance");
+                gap = now;
+            }
+            assert!(gap < 1e-5, "{gap}");
+        }
+    };
+}
+
+pub(crate) use {likelihood_laws, limit_law};

@@ -1,0 +1,64 @@
+//! Small data and plain recomputations that the tests share.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use madbayes::data::{Data, Real, Rows};
+use madbayes::hard::Clustering;
+use madbayes::random::{Stream, stream};
+use madbayes::structure::Partition;
+use rand::RngExt;
+
+/// Uniform values in a box, `n` rows of `d` columns.
+pub fn uniform(n: usize, d: usize, seed: u64) -> Vec<f64> {
+    let mut rng = stream(seed, Stream::Simulation);
+    (0..n * d).map(|_| rng.random::<f64>() * 10.0).collect()
+}
+
+/// Round clusters with unit variance, centres on a grid `gap` apart.
+pub fn blobs(n: usize, d: usize, k: usize, gap: f64, seed: u64) -> Vec<f64> {
+    let mut rng = stream(seed, Stream::Simulation);
+    let mut values = Vec::with_capacity(n * d);
+    for i in 0..n {
+        let cluster = i % k;
+        for j in 0..d {
+            let place = ((cluster / 3usize.pow(j.min(6) as u32)) % 3) as f64 * gap;
+            let noise: f64 = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+            values.push(place + noise);
+        }
+    }
+    values
+}
+
+/// Within-cluster sum of squares about the means, in plain loops.
+pub fn sum_of_squares(values: &[f64], d: usize, partition: &Partition) -> f64 {
+    let mut total = 0.0;
+    for members in partition.members() {
+        for j in 0..d {
+            let mean = members.iter().map(|&n| values[n * d + j]).sum::<f64>() / members.len() as f64;
+            total += members.iter().map(|&n| (values[n * d + j] - mean).powi(2)).sum::<f64>();
+        }
+    }
+    total
+}
+
+/// The least of B Eq. 3 over all partitions with at most `cap` clusters.
+pub fn brute_force(values: &[f64], d: usize, penalty: f64, cap: usize) -> f64 {
+    Partition::all(values.len() / d)
+        .filter(|p| p.n_groups() <= cap)
+        .map(|p| sum_of_squares(values, d, &p) + (p.n_groups() - 1) as f64 * penalty)
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// The objective of labels and centres as returned, in plain loops.
+pub fn recomputed<T: Real>(data: &Data<T>, fit: &Clustering) -> f64 {
+    let mut loss = 0.0;
+    for (n, row) in data.rows().iter().enumerate() {
+        let centre = fit.centre(fit.labels[n] as usize);
+        loss += data.weight(n) * row.iter().zip(centre).map(|(x, c)| ((*x).into() - c).powi(2)).sum::<f64>();
+    }
+    loss + (fit.n_clusters() - 1) as f64 * fit.goal.penalty()
+}
+
+/// Data over values that outlive it.
+pub fn data<T: Real>(values: &[T], d: usize) -> Data<'_, T> {
+    Data::new(Rows::new(values, d).unwrap()).unwrap()
+}
