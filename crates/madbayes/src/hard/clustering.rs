@@ -2,12 +2,10 @@
 
 use super::Goal;
 use super::passes::{Run, State};
-use crate::data::{Data, Real};
+use crate::data::{CHUNK, Data, Real, Rows};
 use crate::error::{Error, Result};
 use crate::linalg::{FrozenCentres, NO_LABEL};
 use crate::parallel::Workers;
-use crate::scan::scan;
-use crate::watch::Unwatched;
 
 /// The result of a hard clustering. `objective` is the objective of exactly these labels and centres.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +16,8 @@ pub struct Clustering {
     pub centres: Vec<f64>,
     /// Number of columns, D.
     pub n_columns: usize,
+    /// The point distances were computed about.
+    pub reference: Vec<f64>,
     /// Rows in each cluster.
     pub sizes: Vec<usize>,
     /// Loss of each cluster: sum of w_n |x_n - mu_k|^2 over its rows.
@@ -61,25 +61,16 @@ impl Clustering {
 }
 
 /// The nearest centre of every row, the lowest number where two are equally near: what a fitted model says of any rows.
-pub fn nearest_centres<T: Real>(data: &Data<T>, centres: &[f64], workers: &Workers) -> Vec<u32> {
-    let frozen = freeze(data, centres);
-    let mut labels = vec![NO_LABEL; data.n_rows()];
-    // An unwatched scan cannot be stopped.
-    let _ = scan(
-        data,
-        &mut labels,
-        workers,
-        &Unwatched,
-        |chunk, labels| frozen.nearest(chunk.rows, chunk.reference, labels),
-        |()| (),
-    );
+/// Distances are computed about `reference`.
+pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64], workers: &Workers) -> Vec<u32> {
+    let offsets = centres.iter().zip(reference.iter().cycle()).map(|(c, &r)| c - r.into()).collect();
+    let frozen = FrozenCentres::new(offsets, rows.n_columns());
+    let mut labels = vec![NO_LABEL; rows.n_rows()];
+    let mut parts: Vec<&mut [u32]> = labels.chunks_mut(CHUNK).collect();
+    workers.map_mut(&mut parts, |i, part| {
+        frozen.nearest(rows.slice(i * CHUNK, i * CHUNK + part.len()), reference, part);
+    });
     labels
-}
-
-fn freeze<T: Real>(data: &Data<T>, centres: &[f64]) -> FrozenCentres<T> {
-    let reference = data.reference().iter().map(|&r| r.into()).cycle();
-    let offsets = centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
-    FrozenCentres::new(offsets, data.n_columns())
 }
 
 /// sum over the rows of each cluster of w_n |x_n - c_k|^2, from scratch.
@@ -113,7 +104,7 @@ impl<T: Real> Run<'_, T> {
         let d = self.data.n_columns();
         let mut centres = self.ordered_centres(&state);
         let (labels, sizes) = loop {
-            let labels = nearest_centres(self.data, &centres, self.workers);
+            let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
             let mut sizes = vec![0; centres.len() / d];
             labels.iter().for_each(|&l| sizes[l as usize] += 1);
             if sizes.iter().all(|s| *s > 0) {
@@ -129,6 +120,7 @@ impl<T: Real> Run<'_, T> {
             labels,
             centres,
             n_columns: d,
+            reference: self.data.reference().iter().map(|&r| r.into()).collect(),
             sizes,
             losses,
             goal: self.goal,

@@ -12,6 +12,8 @@ use crate::linalg::squared_distance;
 
 /// A trial is worth making when the split gains at least this share of what the merge costs.
 const HOPE: f64 = 0.3;
+/// Passes are cheap once the moves are made, not before: a few are enough to see the next moves.
+const PASSES_BETWEEN_MOVES: usize = 3;
 const TRIAL_PASSES: usize = 12;
 const TRIAL_TOLERANCE: f64 = 1e-4;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
@@ -46,10 +48,10 @@ impl<T: Real> Run<'_, T> {
     /// Moves and passes in turn until no certain move is left and the trials fail. Ends settled to `tolerance`.
     pub fn polish(&self, state: &mut State) {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
-        self.settle(state, loose, self.max_passes);
+        self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
         loop {
             while !state.stopped && self.certain_moves(state) {
-                self.settle(state, loose, self.passes_left(state));
+                self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             }
             if state.stopped || !self.trial(state) {
                 break;

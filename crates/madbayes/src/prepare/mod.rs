@@ -1,0 +1,5 @@
+//! Preparing data before a fit.
+
+mod standardise;
+
+pub use standardise::Standardise;

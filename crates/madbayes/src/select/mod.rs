@@ -1,0 +1,7 @@
+//! From a number of clusters to a penalty and back.
+
+mod exactly;
+mod farthest_first;
+
+pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
+pub use farthest_first::farthest_first_penalty;
