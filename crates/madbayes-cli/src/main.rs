@@ -1,2 +1,4 @@
-//! x
+//! The madbayes program.
+#![allow(dead_code)]
+mod read;
 fn main() {}
