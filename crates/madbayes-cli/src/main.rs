@@ -1,4 +1,61 @@
-//! The madbayes program.
-#![allow(dead_code)]
+//! The madbayes program: reads its arguments, runs a command, says what was wrong.
+
+mod agreement;
+mod arguments;
+mod assign;
+mod cluster;
+mod demo;
+mod draw;
+mod number;
+mod output;
+mod picture;
 mod read;
-fn main() {}
+mod watching;
+
+use anyhow::Result;
+use arguments::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A reader of standard error that has gone away is no reason to panic.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Assign(arguments) => assign::run(&arguments),
+        Command::Draw(arguments) => draw::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "madbayes", &mut script);
+            output::to_stdout(&script)
+        }
+        Command::Man { dir: Some(dir) } => {
+            std::fs::create_dir_all(&dir)?;
+            Ok(clap_mangen::generate_to(Cli::command(), dir)?)
+        }
+        Command::Man { dir: None } => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            output::to_stdout(&page)
+        }
+    }
+}
+
+/// `madbayes ... | head` is not a mistake.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
+}

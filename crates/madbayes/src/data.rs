@@ -134,6 +134,7 @@ pub struct Data<'a, T> {
     rows: Rows<'a, T>,
     weights: Option<&'a [f64]>,
     reference: Vec<T>,
+    ranges: Vec<(f64, f64)>,
     spreads: Vec<f64>,
     total_weight: f64,
 }
@@ -227,7 +228,8 @@ impl<'a, T: Real> Data<'a, T> {
                 "multiply the data by a constant",
             ));
         }
-        Ok(Data { rows, weights, reference, spreads, total_weight })
+        let ranges = low.iter().zip(&high).map(|(&low, &high)| (low.into(), high.into())).collect();
+        Ok(Data { rows, weights, reference, ranges, spreads, total_weight })
     }
 
     /// The rows as they are.
@@ -264,6 +266,11 @@ impl<'a, T: Real> Data<'a, T> {
     /// The point all distances are computed about: differences from it lose nothing, however far the data lie from 0.
     pub fn reference(&self) -> &[T] {
         &self.reference
+    }
+
+    /// Smallest and largest value of each column.
+    pub fn ranges(&self) -> &[(f64, f64)] {
+        &self.ranges
     }
 
     /// Each column's largest deviation from the reference point; 0 for a constant column.

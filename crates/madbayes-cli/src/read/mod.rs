@@ -40,11 +40,6 @@ impl Values {
             Values::F64(values) => values.len(),
         }
     }
-
-    /// Whether there is no number at all.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 /// The text of the label column, one entry per row that was kept.
@@ -128,7 +123,8 @@ pub fn read(input: &Input, selection: &Selection) -> Result<Table> {
 }
 
 /// Reads a table from bytes in memory; `name` is the file name, for the messages and for its extension.
-pub fn read_bytes(bytes: &[u8], name: &str, selection: &Selection) -> Result<Table> {
+#[cfg(test)]
+fn read_bytes(bytes: &[u8], name: &str, selection: &Selection) -> Result<Table> {
     read_cow(Cow::Borrowed(bytes), name, selection)
 }
 

@@ -139,7 +139,7 @@ impl<T: Real> Run<'_, T> {
             self.settle(state, 0.0, 1);
         }
         while state.k() < wanted {
-            if !self.certain_moves(state) {
+            if !self.certain_moves(state, &self.options(state)) {
                 return Err(Error::argument(
                     "n_clusters",
                     format!("at most the number of distinct rows, {}", state.k()),
@@ -160,12 +160,18 @@ impl<T: Real> Run<'_, T> {
                 order.push(label as usize);
             }
         }
-        // Stopped before the first pass: the start is all there is.
-        order.extend((0..state.k()).filter(|k| !seen[*k] && state.weights.is_empty()));
-        let reference: Vec<f64> = self.data.reference().iter().map(|&r| r.into()).collect();
-        order
-            .iter()
-            .flat_map(|&k| state.offset(k).iter().zip(&reference).map(|(o, r)| o + r).collect::<Vec<_>>())
-            .collect()
+        // Stopped before the first pass: the start is all there is, and it need not lie among the rows.
+        let started = !state.weights.is_empty();
+        order.extend((0..state.k()).filter(|k| !seen[*k] && !started));
+        let mut centres = Vec::with_capacity(state.offsets.len());
+        for k in order {
+            let columns = state.offset(k).iter().zip(self.data.reference()).zip(self.data.ranges());
+            centres.extend(columns.map(|((offset, &reference), &(low, high))| {
+                let mean = offset + reference.into();
+                // A mean lies in the range of its column; rounding about the reference point does not know that.
+                if started { mean.clamp(low, high) } else { mean }
+            }));
+        }
+        centres
     }
 }

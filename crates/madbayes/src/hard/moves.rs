@@ -38,7 +38,7 @@ struct Plan {
 }
 
 /// Every cluster's best split, and the merge with its cheapest partner, best first.
-struct Options {
+pub(super) struct Options {
     splits: Vec<Option<Bisection>>,
     by_gain: Vec<usize>,
     merges: Vec<Merge>,
@@ -49,17 +49,17 @@ impl<T: Real> Run<'_, T> {
     pub fn polish(&self, state: &mut State) {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        loop {
-            while !state.stopped && self.certain_moves(state) {
+        while !state.stopped {
+            let options = self.options(state);
+            if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
-            }
-            if state.stopped || !self.trial(state) {
+            } else if !self.trial(state, &options) {
                 break;
             }
         }
         while !state.stopped {
             self.settle(state, self.tolerance, self.passes_left(state));
-            if state.stopped || self.passes_left(state) == 0 || !self.certain_moves(state) {
+            if state.stopped || self.passes_left(state) == 0 || !self.certain_moves(state, &self.options(state)) {
                 break;
             }
         }
@@ -70,25 +70,23 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// Makes all moves that lower the objective for certain; false when there are none.
-    pub fn certain_moves(&self, state: &mut State) -> bool {
-        let options = self.options(state);
-        let plan = self.certain_plan(state, &options);
+    pub fn certain_moves(&self, state: &mut State, options: &Options) -> bool {
+        let plan = self.certain_plan(state, options);
         let any = !(plan.splits.is_empty() && plan.merges.is_empty());
         if any {
-            self.apply(state, &options, &plan);
+            self.apply(state, options, &plan);
         }
         any
     }
 
     /// The most hopeful moves one by one, until one of them pays once the passes have settled.
-    fn trial(&self, state: &mut State) -> bool {
+    fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
-        let options = self.options(state);
         let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
         let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
-        for plan in self.hopeful_plans(state, &options).into_iter().take(most) {
+        for plan in self.hopeful_plans(state, options).into_iter().take(most) {
             let mut changed = state.clone();
-            self.apply(&mut changed, &options, &plan);
+            self.apply(&mut changed, options, &plan);
             // The trace of a trial starts anew: the move itself may raise the objective.
             changed.trace.clear();
             self.settle(&mut changed, TRIAL_TOLERANCE, TRIAL_PASSES);
@@ -107,7 +105,7 @@ impl<T: Real> Run<'_, T> {
         false
     }
 
-    fn options(&self, state: &State) -> Options {
+    pub fn options(&self, state: &State) -> Options {
         let members = members(state);
         let splits = self.workers.map(state.k(), |k| bisect(self.data, &members[k], state.offset(k)));
         let mut by_gain: Vec<usize> = (0..state.k()).filter(|&k| splits[k].is_some()).collect();

@@ -1,0 +1,271 @@
+//! The command line, from which help, completions and the man page are made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How many clusters there are, and which rows are in which.
+#[derive(Debug, Parser)]
+#[command(name = "madbayes", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  madbayes demo
+  madbayes cluster flowers.csv --penalty 20 --label-column species
+  madbayes cluster data.npy --clusters 8 --out labels.csv --model model.json
+  madbayes assign --model model.json new.csv --out labels.csv")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Cluster the rows of a table
+    Cluster(ClusterArguments),
+    /// Assign new rows to the clusters of a saved model
+    Assign(AssignArguments),
+    /// Draw from a prior
+    Draw(DrawArguments),
+    /// Make a small data set, cluster it, and show what comes out
+    Demo(DemoArguments),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  madbayes completions bash > ~/.local/share/bash-completion/completions/madbayes"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write one page per command
+    #[command(after_help = "Examples:\n  madbayes man | man -l -\n  madbayes man --dir ~/.local/share/man/man1")]
+    Man {
+        /// Write the pages of all commands into this folder
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+}
+
+/// A penalty as the user writes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Penalty {
+    Auto,
+    Value(f64),
+}
+
+impl FromStr for Penalty {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Penalty::Auto),
+            _ => match text.parse::<f64>() {
+                Ok(value) if value.is_finite() && value > 0.0 => Ok(Penalty::Value(value)),
+                _ => Err("it must be a positive finite number: the price of one more cluster in squared-distance \
+                          units; or give --clusters K, which reports the penalties that lead to K clusters"
+                    .into()),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AlgorithmName {
+    /// All rows at once; opens, deletes, merges, splits and swaps clusters
+    Parallel,
+    /// Row after row, as Kulis & Jordan have it
+    Serial,
+    /// Row after row, the means following every move
+    Collapsed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StartName {
+    /// Seeds drawn far from each other, as long as they pay for their penalty
+    #[value(name = "++")]
+    PlusPlus,
+    /// One cluster at the mean of all rows
+    Mean,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  madbayes cluster flowers.csv --penalty 20
+  madbayes cluster flowers.csv --clusters 3 --label-column species --standardize
+  madbayes cluster menu.csv --exclude category,item --standardize --clusters 9 --out labels.csv
+  madbayes cluster points.npy --penalty 300 --format json > clusters.json
+  cat flowers.csv | madbayes cluster - --penalty 20 --model flowers.json --plots pictures")]
+pub struct ClusterArguments {
+    /// The price of one more cluster (lambda squared), in squared-distance units
+    #[arg(long, value_name = "X", conflicts_with = "clusters", allow_negative_numbers = true)]
+    pub penalty: Option<Penalty>,
+    /// Exactly this many clusters; reports the penalties for which that is optimal
+    #[arg(long, value_name = "K")]
+    pub clusters: Option<usize>,
+    /// Never more clusters than this
+    #[arg(long, value_name = "K", conflicts_with = "clusters")]
+    pub max_clusters: Option<usize>,
+    /// How the objective is lowered
+    #[arg(long, value_enum, default_value = "parallel")]
+    pub algorithm: AlgorithmName,
+    /// Where a run begins
+    #[arg(long, value_enum, default_value = "++")]
+    pub start: StartName,
+    /// Number of runs, the best is kept [default: many for tiny data, one for large]
+    #[arg(long, value_name = "N")]
+    pub restarts: Option<usize>,
+    /// Most passes over the data of one run
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub max_passes: usize,
+    /// Divide every column by its standard deviation first
+    #[arg(long, alias = "standardise")]
+    pub standardize: bool,
+
+    #[command(flatten)]
+    pub input: InputArguments,
+    #[command(flatten)]
+    pub work: WorkArguments,
+    #[command(flatten)]
+    pub output: OutputArguments,
+
+    /// Write the model, for `madbayes assign`
+    #[arg(long, value_name = "M.json", help_heading = "Output")]
+    pub model: Option<PathBuf>,
+    /// Write pictures (SVG) into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub plots: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  madbayes assign --model flowers.json new.csv
+  madbayes assign --model flowers.json new.csv --out labels.csv
+  madbayes assign --model flowers.json - --format json < new.csv
+
+Rows that fit nowhere are those for which a cluster of their own would cost less than joining the nearest.")]
+pub struct AssignArguments {
+    /// The model that `madbayes cluster --model` wrote
+    #[arg(long, value_name = "M.json")]
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub input: InputArguments,
+    /// Threads [default: one per processor]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "Work")]
+    pub threads: usize,
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub struct InputArguments {
+    /// CSV, NPY, NPZ or Parquet file; - is standard input
+    #[arg(value_name = "FILE", help_heading = None)]
+    pub file: String,
+    /// Use only these columns
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// Leave these columns out
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub exclude: Vec<String>,
+    /// Compare the result with this column, and leave it out of the data
+    #[arg(long, value_name = "NAME")]
+    pub label_column: Option<String>,
+    /// Leave out rows with missing cells
+    #[arg(long)]
+    pub drop_missing: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Work")]
+pub struct WorkArguments {
+    /// Seed of all random choices: the same seed gives the same bits
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Threads; the result does not depend on it [default: one per processor]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+    /// Stop after this many seconds with the best result so far
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArguments {
+    /// Write the cluster of every row as CSV; - is standard output
+    #[arg(long, value_name = "LABELS.csv")]
+    pub out: Option<PathBuf>,
+    /// Form of the result on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// No progress, no hints
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DrawArguments {
+    #[command(subcommand)]
+    pub prior: Prior,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Prior {
+    /// Chinese restaurant process: a random partition
+    #[command(
+        after_help = "Examples:\n  madbayes draw crp 1000 --concentration 5\n  madbayes draw crp 50 --seed 7 --format json"
+    )]
+    Crp(CrpArguments),
+    /// Polya urn: a random partition with a colour for each group
+    #[command(
+        after_help = "Examples:\n  madbayes draw polya-urn 1000 --concentration 50\n  madbayes draw polya-urn 100 --base uniform --format json"
+    )]
+    PolyaUrn(PolyaUrnArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct CrpArguments {
+    /// Number of rows (customers, balls)
+    #[arg(value_name = "N")]
+    pub rows: usize,
+    /// Concentration: the higher, the more groups
+    #[arg(long, value_name = "A", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub concentration: f64,
+    /// Seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Form of the result on standard output
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct PolyaUrnArguments {
+    #[command(flatten)]
+    pub crp: CrpArguments,
+    /// Where the colours come from: standard normal, or uniform on 0 to 1
+    #[arg(long, value_enum, default_value = "normal")]
+    pub base: BaseName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BaseName {
+    Normal,
+    Uniform,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArguments {
+    /// Folder for madbayes-demo.csv and madbayes-demo.svg
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Seed of the data
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}

@@ -1,0 +1,275 @@
+//! `madbayes cluster`: from a file to an answer.
+
+use crate::agreement::Agreement;
+use crate::arguments::{AlgorithmName, ClusterArguments, Format, InputArguments, Penalty, StartName};
+use crate::number::{count, number, plural, table};
+use crate::output::{hint, to_file, to_stdout};
+use crate::picture::write_plots;
+use crate::read::{Input, Labels, Selection, Table, Values, read};
+use crate::watching::Watching;
+use anyhow::{Result, bail};
+use madbayes::data::{Data, Real, Rows};
+use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
+use madbayes::model::ClusterModel;
+use madbayes::prepare::Standardise;
+use madbayes::select::{PenaltyInterval, fit_exactly};
+use serde_json::json;
+use std::time::Instant;
+
+/// Clusters and columns shown in the table.
+const MOST_CLUSTERS: usize = 30;
+const MOST_COLUMNS: usize = 8;
+
+pub fn run(arguments: &ClusterArguments) -> Result<()> {
+    let goal = goal(arguments)?;
+    let table = read_table(&arguments.input, arguments.input.columns.clone())?;
+    if !arguments.output.quiet {
+        let useful = |h: &&String| !(arguments.standardize && h.contains("--standardize"));
+        table.hints.iter().filter(useful).for_each(|h| hint(h));
+    }
+    match &table.values {
+        Values::F32(values) => cluster(arguments, goal, &table, values),
+        Values::F64(values) => cluster(arguments, goal, &table, values),
+    }
+}
+
+/// What the options ask for; the penalty, or the number of clusters.
+fn goal(arguments: &ClusterArguments) -> Result<Goal> {
+    match (arguments.clusters, arguments.penalty) {
+        (Some(k), _) => Ok(Goal::Exactly(k)),
+        (None, Some(Penalty::Value(penalty))) => Ok(Goal::Penalty { penalty, max_clusters: arguments.max_clusters }),
+        (None, given) => bail!(
+            "{}: give --penalty X, the price of one more cluster in squared-distance units, or --clusters K, which also \
+             reports the penalties that lead to K clusters",
+            if given.is_some() { "--penalty auto is not built yet" } else { "how many clusters is left open" }
+        ),
+    }
+}
+
+/// Reads the file of a command.
+pub fn read_table(input: &InputArguments, columns: Option<Vec<String>>) -> Result<Table> {
+    let selection = Selection {
+        columns,
+        exclude: input.exclude.clone(),
+        label_column: input.label_column.clone(),
+        drop_missing: input.drop_missing,
+    };
+    read(&Input::from_argument(&input.file), &selection)
+}
+
+/// A fit with all that is said about it.
+struct Answer<'a> {
+    arguments: &'a ClusterArguments,
+    table: &'a Table,
+    fit: Clustering,
+    penalty: Option<f64>,
+    interval: Option<PenaltyInterval>,
+    centres: Vec<Vec<f64>>,
+    agreement: Option<Agreement>,
+    seconds: f64,
+}
+
+fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, values: &[T]) -> Result<()> {
+    let rows = Rows::new(values, table.names.len())?;
+    let standardise = arguments.standardize.then(|| Data::new(rows).map(|data| Standardise::fit(&data))).transpose()?;
+    let prepared = standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
+    let data = Data::new(Rows::new(prepared.as_deref().unwrap_or(values), table.names.len())?)?;
+    let parameters = DpMeans {
+        goal,
+        algorithm: match arguments.algorithm {
+            AlgorithmName::Parallel => Algorithm::Parallel,
+            AlgorithmName::Serial => Algorithm::Serial,
+            AlgorithmName::Collapsed => Algorithm::Collapsed,
+        },
+        start: match arguments.start {
+            StartName::PlusPlus => Start::PlusPlus,
+            StartName::Mean => Start::Mean,
+        },
+        restarts: arguments.restarts.map_or(Restarts::Auto, Restarts::Exactly),
+        max_passes: arguments.max_passes,
+        seed: arguments.work.seed,
+        threads: arguments.work.threads,
+        ..DpMeans::default()
+    };
+    let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
+    let begin = Instant::now();
+    let (fit, penalty, interval) = match goal {
+        Goal::Exactly(k) => {
+            let exact = fit_exactly(k, &parameters, &data, &watching)?;
+            (exact.clustering, exact.penalties.map(|p| p.middle()), exact.penalties)
+        }
+        Goal::Penalty { penalty, .. } => (parameters.fit(&data, &watching)?, Some(penalty), None),
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    watching.finish();
+    if fit.stopped && !arguments.output.quiet {
+        hint(&format!("{}: this is the best result so far", watching.reason()));
+    }
+    let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
+    if let Some(path) = &arguments.model {
+        to_file(path, &arguments.input.file, &model.to_bytes())?;
+    }
+    if let Some(folder) = &arguments.plots {
+        // In the units of the fit, where distances are what the clusters were made by.
+        write_plots(folder, data.rows(), &fit, &table.names)?;
+    }
+    let agreement = table.labels.as_ref().map(|truth: &Labels| Agreement::new(truth, &fit.labels)).transpose()?;
+    let centres = model.centres_in_original_units();
+    let answer = Answer { arguments, table, fit, penalty, interval, centres, agreement, seconds };
+    answer.write()
+}
+
+impl Answer<'_> {
+    fn write(&self) -> Result<()> {
+        let labels_to_stdout = self.arguments.output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
+        if let Some(path) = &self.arguments.output.out {
+            to_file(path, &self.arguments.input.file, labels_csv(self.table, &self.fit.labels).as_bytes())?;
+        }
+        match self.arguments.output.format {
+            _ if labels_to_stdout => Ok(()),
+            Format::Text => to_stdout(self.text().as_bytes()),
+            Format::Json => to_stdout(self.json().as_bytes()),
+        }
+    }
+
+    /// Loss, with the penalty of every cluster after the first.
+    fn objective(&self) -> f64 {
+        self.fit.loss() + (self.fit.n_clusters() - 1) as f64 * self.penalty.unwrap_or(0.0)
+    }
+
+    fn json(&self) -> String {
+        let (fit, arguments) = (&self.fit, self.arguments);
+        let finite = |x: f64| x.is_finite().then_some(x);
+        let mut value = json!({
+            "n_rows": self.table.n_rows,
+            "n_columns": self.table.names.len(),
+            "columns": self.table.names,
+            "penalty": self.penalty,
+            "penalty_low": self.interval.map(|i| i.low),
+            "penalty_high": self.interval.and_then(|i| finite(i.high)),
+            "objective": self.objective(),
+            "loss": fit.loss(),
+            "n_groups": fit.n_clusters(),
+            "sizes": fit.sizes,
+            "centres": self.centres,
+            "losses": fit.losses,
+            "labels": fit.labels,
+            "agreement": self.agreement,
+            "standardized": arguments.standardize,
+            "algorithm": format!("{:?}", arguments.algorithm).to_lowercase(),
+            "runs": fit.traces.len(),
+            "passes": fit.n_passes(),
+            "trace": fit.trace,
+            "converged": fit.converged,
+            "stopped": fit.stopped,
+            "seed": arguments.work.seed,
+            "seconds": self.seconds,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        if let Some(numbers) = &self.table.row_numbers {
+            value["dropped_rows"] = self.table.dropped.into();
+            value["row_numbers"] = json!(numbers);
+        }
+        format!("{value:#}\n")
+    }
+
+    fn text(&self) -> String {
+        let (fit, table_) = (&self.fit, self.table);
+        let mut out = format!("{} x {}", plural(table_.n_rows, "row"), plural(table_.names.len(), "column"));
+        if table_.dropped > 0 {
+            out += &format!(" ({} with missing cells left out)", plural(table_.dropped, "row"));
+        }
+        out += &format!("\n{}", plural(fit.n_clusters(), "cluster"));
+        out += &match (self.interval, self.penalty) {
+            (Some(PenaltyInterval { low, high }), _) if high.is_finite() => {
+                format!(", optimal for penalties from {} to {}", number(low), number(high))
+            }
+            (Some(PenaltyInterval { low, .. }), _) => format!(", optimal for penalties above {}", number(low)),
+            (None, Some(penalty)) => format!(" at penalty {}", number(penalty)),
+            (None, None) if fit.stopped => String::new(),
+            (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
+        };
+        out += "\n\n";
+        out += &self.cluster_table();
+        out += "\n";
+        out += &self.spread_lines();
+        if let Some(agreement) = &self.agreement {
+            out += &agreement.line();
+        }
+        let state = match (fit.converged, fit.stopped) {
+            (_, true) => "stopped early",
+            (true, _) => "converged",
+            (false, _) => "not converged (raise --max-passes)",
+        };
+        let runs = plural(fit.traces.len(), "run");
+        let passes = plural(fit.n_passes(), "pass").replace("passs", "passes");
+        out += &format!(
+            "{state} after {passes}, best of {runs}, seed {}, {:.3} s\n",
+            self.arguments.work.seed, self.seconds
+        );
+        out
+    }
+
+    /// Size, spread and centre of every cluster, in the user's units.
+    fn cluster_table(&self) -> String {
+        let names = &self.table.names;
+        let columns = names.len().min(MOST_COLUMNS);
+        let mut head: Vec<String> = ["cluster", "rows", "share", "spread"].map(String::from).to_vec();
+        head.extend(names[..columns].iter().cloned());
+        let n_rows = self.table.n_rows as f64;
+        let rows: Vec<Vec<String>> = (0..self.fit.n_clusters().min(MOST_CLUSTERS))
+            .map(|k| {
+                let size = self.fit.sizes[k];
+                let mut cells = vec![
+                    k.to_string(),
+                    count(size),
+                    format!("{:.1}%", 100.0 * size as f64 / n_rows),
+                    number((self.fit.losses[k] / size as f64).sqrt()),
+                ];
+                cells.extend(self.centres[k][..columns].iter().map(|c| number(*c)));
+                cells
+            })
+            .collect();
+        let mut out = table(&head, &rows);
+        if self.fit.n_clusters() > MOST_CLUSTERS {
+            out += &format!("  and {} more clusters\n", self.fit.n_clusters() - MOST_CLUSTERS);
+        }
+        if names.len() > columns {
+            out += &format!("  and {} more columns\n", names.len() - columns);
+        }
+        out
+    }
+
+    /// What the objective is made of, and how the penalty compares with the spread within clusters.
+    fn spread_lines(&self) -> String {
+        let (loss, k) = (self.fit.loss(), self.fit.n_clusters());
+        let mean_square = loss / self.table.n_rows as f64;
+        let Some(penalty) = self.penalty else { return format!("loss {}\n", number(loss)) };
+        let mut out = format!(
+            "objective {} = loss {} + {} x penalty {}\n",
+            number(self.objective()),
+            number(loss),
+            k - 1,
+            number(penalty)
+        );
+        if mean_square > 0.0 {
+            out += &format!(
+                "the penalty is {} times the mean squared distance of a row to its centre, {}{}\n",
+                number(penalty / mean_square),
+                number(mean_square),
+                if self.arguments.standardize { " (standardised units)" } else { "" }
+            );
+        }
+        out
+    }
+}
+
+/// row,cluster with rows counted from 1 as they stand in the file.
+pub fn labels_csv(table: &Table, labels: &[u32]) -> String {
+    let mut out = String::from("row,cluster\n");
+    for (n, label) in labels.iter().enumerate() {
+        let row = table.row_numbers.as_ref().map_or(n, |numbers| numbers[n]);
+        out += &format!("{},{label}\n", row + 1);
+    }
+    out
+}

@@ -1,0 +1,62 @@
+//! `madbayes demo`: a small data set from simulation to picture, as a user would see it with real data.
+
+use crate::arguments::DemoArguments;
+use crate::number::{number, plural};
+use crate::output::{make_folder, to_stdout};
+use crate::picture::View;
+use anyhow::{Context, Result};
+use madbayes::data::{Data, Rows};
+use madbayes::hard::DpMeans;
+use madbayes::metrics::adjusted_rand_index;
+use madbayes::simulate::GaussianMixture;
+use madbayes::structure::Partition;
+use madbayes::watch::Unwatched;
+
+const PENALTY: f64 = 300.0;
+
+pub fn run(arguments: &DemoArguments) -> Result<()> {
+    let recipe =
+        GaussianMixture { n_rows: 600, n_columns: 2, n_clusters: 6, separation: 5.0, ..GaussianMixture::default() };
+    let sample = recipe.sample(arguments.seed)?;
+    make_folder(&arguments.dir)?;
+    let csv_path = arguments.dir.join("madbayes-demo.csv");
+    let svg_path = arguments.dir.join("madbayes-demo.svg");
+    let mut csv = String::from("x,y,truth\n");
+    for (row, label) in sample.values.chunks_exact(2).zip(&sample.labels) {
+        csv += &format!("{},{},{label}\n", row[0], row[1]);
+    }
+    std::fs::write(&csv_path, csv).with_context(|| format!("cannot write {}", csv_path.display()))?;
+
+    let data = Data::new(Rows::new(&sample.values, 2)?)?;
+    let fit = DpMeans::with_penalty(PENALTY).fit(&data, &Unwatched)?;
+    let columns = ["x".to_string(), "y".to_string()];
+    let view = View::new(data.rows(), &fit, &columns);
+    std::fs::write(&svg_path, view.svg(&fit.labels)).with_context(|| format!("cannot write {}", svg_path.display()))?;
+
+    let agreement = adjusted_rand_index(&Partition::from_labels(&sample.labels), &Partition::from_labels(&fit.labels))?;
+    let found = plural(fit.n_clusters(), "cluster");
+    let mut out = format!(
+        "600 points were drawn from {} clusters; nobody tells madbayes how many.\n\
+         It is told what one more cluster costs: a penalty of {}, in squared-distance units.\n\n",
+        recipe.n_clusters,
+        number(PENALTY)
+    );
+    out += &view.text(&fit.labels, 78, 26);
+    out += &format!(
+        "\nIt found {found} (agreement with the truth: ARI {}), objective {}.\n\
+         Sizes: {}. Every + is a centre.\n\n",
+        number(agreement),
+        number(fit.objective),
+        fit.sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    );
+    let (csv, svg) = (csv_path.display(), svg_path.display());
+    out += &format!(
+        "Written: {csv} (the data) and {svg} (the picture).\n\nNext:\n  \
+         madbayes cluster {csv} --penalty {} --label-column truth\n  \
+         madbayes cluster {csv} --clusters 6 --exclude truth --out labels.csv --model model.json\n  \
+         madbayes assign --model model.json {csv}\n  \
+         madbayes cluster --help\n",
+        number(PENALTY)
+    );
+    to_stdout(out.as_bytes())
+}

@@ -1,0 +1,109 @@
+//! `madbayes draw`: random partitions from a prior.
+
+use crate::arguments::{BaseName, CrpArguments, DrawArguments, Format, PolyaUrnArguments, Prior};
+use crate::number::{count, number, plural};
+use crate::output::to_stdout;
+use anyhow::{Result, bail};
+use madbayes::prior::{Base, Crp, PolyaUrn};
+use madbayes::random::{Stream, stream};
+use madbayes::structure::Partition;
+use madbayes_draw::Bars;
+use serde_json::json;
+
+/// More rows than this are no use on a terminal and a burden in memory.
+const MOST_ROWS: usize = 100_000_000;
+const WIDTH: usize = 80;
+
+pub fn run(arguments: &DrawArguments) -> Result<()> {
+    match &arguments.prior {
+        Prior::Crp(crp) => draw_crp(crp),
+        Prior::PolyaUrn(urn) => draw_urn(urn),
+    }
+}
+
+fn check_rows(rows: usize) -> Result<()> {
+    if rows == 0 || rows > MOST_ROWS {
+        bail!("N must be between 1 and {}, got {rows}: it is the number of rows to seat", count(MOST_ROWS));
+    }
+    Ok(())
+}
+
+fn draw_crp(arguments: &CrpArguments) -> Result<()> {
+    check_rows(arguments.rows)?;
+    let crp = Crp::new(arguments.concentration)?;
+    let partition = crp.sample(arguments.rows, &mut stream(arguments.seed, Stream::Prior));
+    let ln_prob = crp.ln_prob(&partition);
+    match arguments.format {
+        Format::Json => {
+            let value = json!({
+                "n_rows": arguments.rows,
+                "concentration": arguments.concentration,
+                "seed": arguments.seed,
+                "n_groups": partition.n_groups(),
+                "expected_groups": crp.expected_groups(arguments.rows),
+                "log_probability": ln_prob,
+                "sizes": partition.sizes(),
+                "labels": partition.labels(),
+            });
+            to_stdout(format!("{value:#}\n").as_bytes())
+        }
+        Format::Text => {
+            let names: Vec<String> = (0..partition.n_groups()).map(|k| format!("table {k}")).collect();
+            to_stdout(
+                (heading(arguments, &partition, crp.expected_groups(arguments.rows)) + &bars(&partition, &names))
+                    .as_bytes(),
+            )
+        }
+    }
+}
+
+fn draw_urn(arguments: &PolyaUrnArguments) -> Result<()> {
+    let crp = &arguments.crp;
+    check_rows(crp.rows)?;
+    let base = match arguments.base {
+        BaseName::Normal => Base::Normal { mean: 0.0, standard_deviation: 1.0 },
+        BaseName::Uniform => Base::Uniform { low: 0.0, high: 1.0 },
+    };
+    let urn = PolyaUrn::new(crp.concentration, base)?;
+    let draw = urn.sample(crp.rows, &mut stream(crp.seed, Stream::Prior));
+    let colours = draw.colours();
+    match crp.format {
+        Format::Json => {
+            let value = json!({
+                "n_rows": crp.rows,
+                "concentration": crp.concentration,
+                "seed": crp.seed,
+                "n_groups": draw.partition.n_groups(),
+                "log_density": urn.ln_prob(&colours)?,
+                "sizes": draw.partition.sizes(),
+                "labels": draw.partition.labels(),
+                "atoms": draw.atoms,
+            });
+            to_stdout(format!("{value:#}\n").as_bytes())
+        }
+        Format::Text => {
+            let names: Vec<String> = draw.atoms.iter().map(|atom| format!("colour {}", number(*atom))).collect();
+            let expected = Crp::new(crp.concentration)?.expected_groups(crp.rows);
+            to_stdout((heading(crp, &draw.partition, expected) + &bars(&draw.partition, &names)).as_bytes())
+        }
+    }
+}
+
+fn heading(arguments: &CrpArguments, partition: &Partition, expected: f64) -> String {
+    format!(
+        "{} in {} at concentration {} ({} expected)\n\n",
+        plural(arguments.rows, "row"),
+        plural(partition.n_groups(), "group"),
+        number(arguments.concentration),
+        number(expected)
+    )
+}
+
+/// Sizes of the groups, largest first.
+fn bars(partition: &Partition, names: &[String]) -> String {
+    let mut order: Vec<usize> = (0..partition.n_groups()).collect();
+    order.sort_by_key(|&k| std::cmp::Reverse(partition.sizes()[k]));
+    let names: Vec<String> = order.iter().map(|&k| names[k].clone()).collect();
+    let values: Vec<f64> = order.iter().map(|&k| partition.sizes()[k] as f64).collect();
+    Bars { title: "", value_name: "rows", names: &names, values: &values }.text(WIDTH)
+}

@@ -1,0 +1,109 @@
+//! Pictures of a clustering: which columns to show, and the files of --plots.
+
+use crate::number::{count, number};
+use crate::output::make_folder;
+use anyhow::{Context, Result};
+use madbayes::data::{Real, Rows};
+use madbayes::hard::Clustering;
+use madbayes_draw::{Bars, Lines, Scatter};
+use std::path::Path;
+
+/// A clustering seen in two columns.
+pub struct View {
+    points: Vec<(f64, f64)>,
+    centres: Vec<(f64, f64)>,
+    x_name: String,
+    y_name: String,
+    names: Vec<String>,
+    title: String,
+}
+
+impl View {
+    /// The two columns that tell the clusters apart best; a single column is drawn against the row number.
+    /// Rows and centres are in the same units.
+    pub fn new<T: Real>(rows: Rows<T>, fit: &Clustering, columns: &[String]) -> Self {
+        let (x, y) = telling_columns(rows, fit);
+        let point = |row: &[f64], at: f64| (row[x], y.map_or(at, |y| row[y]));
+        let points = rows.iter().enumerate().map(|(n, row)| {
+            let row: Vec<f64> = row.iter().map(|&v| v.into()).collect();
+            point(&row, n as f64)
+        });
+        let middle = rows.n_rows() as f64 / 2.0;
+        let names = fit.sizes.iter().enumerate().map(|(k, size)| format!("cluster {k} ({})", count(*size)));
+        View {
+            points: points.collect(),
+            centres: fit.centres.chunks_exact(fit.n_columns).map(|centre| point(centre, middle)).collect(),
+            x_name: columns[x].clone(),
+            y_name: y.map_or("row".into(), |y| columns[y].clone()),
+            names: names.collect(),
+            title: format!("{} clusters, objective {}", fit.n_clusters(), number(fit.objective)),
+        }
+    }
+
+    fn scatter<'a>(&'a self, labels: &'a [u32]) -> Scatter<'a> {
+        Scatter {
+            title: &self.title,
+            x_name: &self.x_name,
+            y_name: &self.y_name,
+            points: &self.points,
+            groups: labels,
+            centres: &self.centres,
+            names: &self.names,
+        }
+    }
+
+    /// As SVG.
+    pub fn svg(&self, labels: &[u32]) -> String {
+        self.scatter(labels).svg()
+    }
+
+    /// As text for the terminal.
+    pub fn text(&self, labels: &[u32], width: usize, height: usize) -> String {
+        self.scatter(labels).text(width, height)
+    }
+}
+
+/// The columns with the largest share of their variance between clusters, best first.
+fn telling_columns<T: Real>(rows: Rows<T>, fit: &Clustering) -> (usize, Option<usize>) {
+    let d = rows.n_columns();
+    let (mut total, mut within) = (vec![0.0; d], vec![0.0; d]);
+    for (row, label) in rows.iter().zip(&fit.labels) {
+        let centre = fit.centre(*label as usize);
+        for j in 0..d {
+            let x: f64 = row[j].into();
+            total[j] += (x - fit.reference[j]).powi(2);
+            within[j] += (x - centre[j]).powi(2);
+        }
+    }
+    let share = |j: usize| if total[j] > 0.0 { 1.0 - within[j] / total[j] } else { -1.0 };
+    let mut order: Vec<usize> = (0..d).collect();
+    order.sort_by(|&a, &b| share(b).total_cmp(&share(a)).then(a.cmp(&b)));
+    match order[..] {
+        [only] => (only, None),
+        // The two best in the order of the table.
+        _ => (order[0].min(order[1]), Some(order[0].max(order[1]))),
+    }
+}
+
+/// Writes clusters.svg, sizes.svg and objective.svg.
+pub fn write_plots<T: Real>(folder: &Path, rows: Rows<T>, fit: &Clustering, columns: &[String]) -> Result<()> {
+    make_folder(folder)?;
+    let view = View::new(rows, fit, columns);
+    let names: Vec<String> = (0..fit.n_clusters()).map(|k| format!("cluster {k}")).collect();
+    let sizes: Vec<f64> = fit.sizes.iter().map(|s| *s as f64).collect();
+    let series: Vec<(String, Vec<f64>)> =
+        fit.traces.iter().enumerate().map(|(i, trace)| (format!("run {}", i + 1), trace.clone())).collect();
+    let pictures = [
+        ("clusters.svg", view.svg(&fit.labels)),
+        ("sizes.svg", Bars { title: "Rows in each cluster", value_name: "rows", names: &names, values: &sizes }.svg()),
+        (
+            "objective.svg",
+            Lines { title: "Objective after each pass", x_name: "pass", y_name: "objective", series: &series }.svg(),
+        ),
+    ];
+    for (name, svg) in pictures {
+        let path = folder.join(name);
+        std::fs::write(&path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
