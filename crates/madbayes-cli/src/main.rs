@@ -1,5 +1,8 @@
 //! The madbayes program: reads its arguments, runs a command, says what was wrong.
 
+// Results go through one door that knows broken pipes.
+#![warn(clippy::print_stdout)]
+
 mod agreement;
 mod arguments;
 mod assign;

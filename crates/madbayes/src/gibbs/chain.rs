@@ -86,7 +86,7 @@ pub(super) fn run_chain(
         if chain.best.as_ref().is_none_or(|(_, best)| ln_joint > *best) {
             chain.best = Some((Partition::from_labels(labels.to_vec()), ln_joint));
         }
-        if done >= schedule.burn_in && (done - schedule.burn_in) % schedule.thin == 0 {
+        if done >= schedule.burn_in && (done - schedule.burn_in).is_multiple_of(schedule.thin) {
             chain.draws.push(Partition::from_labels(labels.to_vec()));
         }
         let step = Step::Pass { run: number, pass: done + 1, groups: labels.n_groups(), objective: -ln_joint };

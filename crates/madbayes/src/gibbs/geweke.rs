@@ -18,6 +18,9 @@ pub struct Agreement {
     pub z: f64,
 }
 
+/// A number computed from a state, and its name.
+pub type Statistic<S> = (&'static str, fn(&S) -> f64);
+
 /// Batches of the chain whose means are taken as independent.
 const BATCHES: usize = 50;
 
@@ -28,7 +31,7 @@ pub fn geweke<S>(
     rng: &mut Rng,
     mut draw: impl FnMut(&mut Rng) -> S,
     mut step: impl FnMut(&mut S, &mut Rng),
-    statistics: &[(&'static str, fn(&S) -> f64)],
+    statistics: &[Statistic<S>],
 ) -> Vec<Agreement> {
     let mut independent = vec![Vec::with_capacity(n_draws); statistics.len()];
     let mut chain = independent.clone();

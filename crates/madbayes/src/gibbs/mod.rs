@@ -5,5 +5,5 @@ mod geweke;
 mod mixture;
 
 pub use chain::{Chain, Schedule};
-pub use geweke::{Agreement, geweke};
+pub use geweke::{Agreement, Statistic, geweke};
 pub use mixture::{ChainStart, CrpMixture};
