@@ -105,10 +105,10 @@ pub struct ClusterArguments {
     #[arg(long, value_name = "X", conflicts_with = "clusters", allow_negative_numbers = true)]
     pub penalty: Option<Penalty>,
     /// Exactly this many clusters; reports the penalties for which that is optimal
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub clusters: Option<usize>,
     /// Never more clusters than this
-    #[arg(long, value_name = "K", conflicts_with = "clusters")]
+    #[arg(long, value_name = "K", conflicts_with = "clusters", allow_negative_numbers = true)]
     pub max_clusters: Option<usize>,
     /// How the objective is lowered
     #[arg(long, value_enum, default_value = "parallel")]
@@ -117,10 +117,10 @@ pub struct ClusterArguments {
     #[arg(long, value_enum, default_value = "++")]
     pub start: StartName,
     /// Number of runs, the best is kept [default: many for tiny data, one for large]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub restarts: Option<usize>,
     /// Most passes over the data of one run
-    #[arg(long, value_name = "N", default_value_t = 300)]
+    #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true)]
     pub max_passes: usize,
     /// Divide every column by its standard deviation first
     #[arg(long, alias = "standardise")]
@@ -191,7 +191,7 @@ pub struct WorkArguments {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub threads: usize,
     /// Stop after this many seconds with the best result so far
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub time_limit: Option<f64>,
 }
 

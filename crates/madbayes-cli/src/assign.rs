@@ -4,21 +4,21 @@ use crate::agreement::Agreement;
 use crate::arguments::{AssignArguments, Format};
 use crate::cluster::read_table;
 use crate::number::{count, number, plural, table};
-use crate::output::{to_file, to_stdout};
+use crate::output::{check_targets, to_file, to_stdout};
 use crate::read::{Table, Values};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use madbayes::data::{Real, Rows};
 use madbayes::model::{Assigned, ClusterModel};
 use madbayes::parallel::Workers;
 use serde_json::json;
+use std::path::Path;
 
 pub fn run(arguments: &AssignArguments) -> Result<()> {
     let path = arguments.model.display();
+    check_targets(&[&arguments.model, Path::new(&arguments.input.file)], arguments.output.out.as_deref())?;
     let bytes = std::fs::read(&arguments.model).with_context(|| format!("cannot read {path}"))?;
     let model = ClusterModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
-    // The model knows its columns; the file may have others beside them.
-    let columns = arguments.input.columns.clone().unwrap_or_else(|| model.columns.clone());
-    let found = read_table(&arguments.input, Some(columns))?;
+    let found = read_columns(arguments, &model)?;
     let assigned = match &found.values {
         Values::F32(values) => assign(&model, values, &found, arguments.threads)?,
         Values::F64(values) => assign(&model, values, &found, arguments.threads)?,
@@ -26,7 +26,7 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
     let agreement = found.labels.as_ref().map(|truth| Agreement::new(truth, &assigned.labels)).transpose()?;
     let to_standard_output = arguments.output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &arguments.output.out {
-        to_file(path, &arguments.input.file, csv(&found, &assigned).as_bytes())?;
+        to_file(path, csv(&found, &assigned).as_bytes())?;
     }
     match arguments.output.format {
         _ if to_standard_output => Ok(()),
@@ -53,6 +53,32 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
             to_stdout(out.as_bytes())
         }
     }
+}
+
+/// The columns of the model; the file may have others beside them. With --columns the file's own names for them.
+fn read_columns(arguments: &AssignArguments, model: &ClusterModel) -> Result<Table> {
+    let expected = model.columns.join(",");
+    let Some(given) = &arguments.input.columns else {
+        // The reader knows of options only.
+        return read_table(&arguments.input, Some(model.columns.clone())).map_err(|error| {
+            match format!("{error:#}").split_once("--columns names ") {
+                Some((file, rest)) => anyhow!(
+                    "{file}the model needs {rest}; if the file has other names for the columns {expected}, give them \
+                     in this order with --columns"
+                ),
+                None => error,
+            }
+        });
+    };
+    let found = read_table(&arguments.input, Some(given.clone()))?;
+    let elsewhere = |(at, name): (usize, &String)| model.columns.get(at) != Some(name) && model.columns.contains(name);
+    if found.names.iter().enumerate().any(elsewhere) {
+        bail!(
+            "--columns has the model's columns in another order, {}: give them as {expected}, or leave --columns out",
+            found.names.join(",")
+        );
+    }
+    Ok(found)
 }
 
 fn assign<T: Real>(model: &ClusterModel, values: &[T], found: &Table, threads: usize) -> Result<Assigned> {
@@ -93,8 +119,9 @@ fn text(model: &ClusterModel, found: &Table, assigned: &Assigned) -> String {
         .collect();
     out += &table(&head, &rows);
     if let (Some(strangers), Some(penalty)) = (strangers(assigned), model.penalty) {
+        let (fit, their) = if strangers == 1 { ("fits", "its") } else { ("fit", "their") };
         out += &format!(
-            "\n{} fit nowhere: a cluster of their own would cost less (penalty {}) than joining the nearest\n",
+            "\n{} {fit} nowhere: a cluster of {their} own would cost less (penalty {}) than joining the nearest\n",
             plural(strangers, "row"),
             number(penalty)
         );

@@ -3,7 +3,7 @@
 use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, Format, InputArguments, Penalty, StartName};
 use crate::number::{count, number, plural, table};
-use crate::output::{hint, to_file, to_stdout};
+use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
 use crate::picture::write_plots;
 use crate::read::{Input, Labels, Selection, Table, Values, read};
 use crate::watching::Watching;
@@ -14,6 +14,7 @@ use madbayes::model::ClusterModel;
 use madbayes::prepare::Standardise;
 use madbayes::select::{PenaltyInterval, fit_exactly};
 use serde_json::json;
+use std::path::Path;
 use std::time::Instant;
 
 /// Clusters and columns shown in the table.
@@ -22,6 +23,8 @@ const MOST_COLUMNS: usize = 8;
 
 pub fn run(arguments: &ClusterArguments) -> Result<()> {
     let goal = goal(arguments)?;
+    let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
+    check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let table = read_table(&arguments.input, arguments.input.columns.clone())?;
     if !arguments.output.quiet {
         let useful = |h: &&String| !(arguments.standardize && h.contains("--standardize"));
@@ -92,6 +95,8 @@ fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, val
         ..DpMeans::default()
     };
     let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
+    // A folder that cannot be made is better known now than after the work.
+    arguments.plots.as_deref().map(make_folder).transpose()?;
     let begin = Instant::now();
     let (fit, penalty, interval) = match goal {
         Goal::Exactly(k) => {
@@ -107,7 +112,7 @@ fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, val
     }
     let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
     if let Some(path) = &arguments.model {
-        to_file(path, &arguments.input.file, &model.to_bytes())?;
+        to_file(path, &model.to_bytes())?;
     }
     if let Some(folder) = &arguments.plots {
         // In the units of the fit, where distances are what the clusters were made by.
@@ -123,7 +128,7 @@ impl Answer<'_> {
     fn write(&self) -> Result<()> {
         let labels_to_stdout = self.arguments.output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
         if let Some(path) = &self.arguments.output.out {
-            to_file(path, &self.arguments.input.file, labels_csv(self.table, &self.fit.labels).as_bytes())?;
+            to_file(path, labels_csv(self.table, &self.fit.labels).as_bytes())?;
         }
         match self.arguments.output.format {
             _ if labels_to_stdout => Ok(()),

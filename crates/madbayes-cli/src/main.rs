@@ -15,7 +15,7 @@ mod picture;
 mod read;
 mod watching;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use arguments::{Cli, Command};
 use clap::{CommandFactory, Parser};
 use std::io::Write;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             // A reader of standard error that has gone away is no reason to panic.
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {}", message(&error));
             ExitCode::from(2)
         }
     }
@@ -45,14 +45,33 @@ fn run(cli: Cli) -> Result<()> {
             output::to_stdout(&script)
         }
         Command::Man { dir: Some(dir) } => {
-            std::fs::create_dir_all(&dir)?;
-            Ok(clap_mangen::generate_to(Cli::command(), dir)?)
+            output::make_folder(&dir)?;
+            clap_mangen::generate_to(Cli::command(), &dir)
+                .with_context(|| format!("cannot write into {}", dir.display()))
         }
         Command::Man { dir: None } => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page)?;
             output::to_stdout(&page)
         }
+    }
+}
+
+/// The error for people: the library's arguments under the names they have here.
+fn message(error: &anyhow::Error) -> String {
+    match error.downcast_ref() {
+        Some(madbayes::Error::Argument { argument, allowed, found, help }) => {
+            let argument = match *argument {
+                "n_clusters" => "--clusters",
+                "max_clusters" => "--max-clusters",
+                "restarts" => "--restarts",
+                "max_passes" => "--max-passes",
+                "concentration" => "--concentration",
+                other => other,
+            };
+            madbayes::Error::argument(argument, allowed, found, help).to_string()
+        }
+        _ => format!("{error:#}"),
     }
 }
 

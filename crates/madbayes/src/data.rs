@@ -12,6 +12,7 @@ mod sealed {
 /// `f32` or `f64`: what a scan may read. Sums are always `f64`.
 pub trait Real:
     sealed::Sealed
+    + crate::linalg::Lanes
     + Copy
     + Send
     + Sync

@@ -1,7 +1,7 @@
 //! The best split of one cluster in two that a few steps of 2-means along its widest direction can find.
 
 use crate::data::{Data, Real};
-use crate::linalg::{Kernel, on_this_processor};
+use crate::linalg::{Kernel, dot, on_this_processor, squared_distance};
 
 /// Rows on which the direction is found; the split itself is of all rows.
 const SAMPLE: usize = 1024;
@@ -36,7 +36,7 @@ impl<T: Real> Kernel for Bisect<'_, T> {
     type Output = Option<Bisection>;
 
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<Bisection> {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<Bisection> {
         let d = self.data.n_columns();
         let step = self.rows.len().div_ceil(SAMPLE);
         let mut sample = Sample::new(&self, step);
@@ -202,21 +202,8 @@ impl Halves {
     fn gain(&self) -> f64 {
         let [a, b] = self.means();
         let [wa, wb] = self.weights;
-        wa * wb / (wa + wb) * crate::linalg::squared_distance(&a, &b)
+        wa * wb / (wa + wb) * squared_distance(&a, &b)
     }
-}
-
-/// x'y in eight lanes.
-#[inline(always)]
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (mut xs, mut ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    for (x, y) in (&mut xs).zip(&mut ys) {
-        for l in 0..8 {
-            sums[l] += x[l] * y[l];
-        }
-    }
-    sums.iter().sum::<f64>() + xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum::<f64>()
 }
 
 #[cfg(test)]

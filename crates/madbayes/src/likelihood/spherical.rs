@@ -212,7 +212,7 @@ struct AddToEach<'g, 'a, T, S, V> {
 impl<T: Real, S: Fn(f64) -> (f64, f64), V: Fn(f64, f64) -> f64> Kernel for AddToEach<'_, '_, T, S, V> {
     type Output = ();
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         const LANES: usize = 8;
         let (row, prior) = (&self.groups.row, &self.groups.prior_offset);
         let d = row.len();

@@ -7,29 +7,38 @@ const LANES: usize = 8;
 /// |x - y|^2.
 #[inline(always)]
 pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
+    let ((x_head, x_tail), (y_head, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];
-    let (mut xs, mut ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    for (x, y) in (&mut xs).zip(&mut ys) {
+    for (x, y) in x_head.iter().zip(y_head) {
         for l in 0..LANES {
             let difference = x[l] - y[l];
             sums[l] += difference * difference;
         }
     }
-    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| (x - y) * (x - y)).sum();
-    sum_lanes(sums) + tail
+    sum_lanes(sums) + x_tail.iter().zip(y_tail).map(|(x, y)| (x - y) * (x - y)).sum::<f64>()
+}
+
+/// x'y.
+#[inline(always)]
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let ((x_head, x_tail), (y_head, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (x, y) in x_head.iter().zip(y_head) {
+        for l in 0..LANES {
+            sums[l] += x[l] * y[l];
+        }
+    }
+    sum_lanes(sums) + x_tail.iter().zip(y_tail).map(|(x, y)| x * y).sum::<f64>()
 }
 
 /// |(x - reference) - centre|^2, the row and the reference as the user gave them, the centre relative to the reference.
 #[inline(always)]
 pub fn offset_squared_distance<T: Real>(row: &[T], reference: &[T], centre: &[f64]) -> f64 {
+    let (row_head, row_tail) = row.as_chunks::<LANES>();
+    let (reference_head, reference_tail) = reference.as_chunks::<LANES>();
+    let (centre_head, centre_tail) = centre.as_chunks::<LANES>();
     let mut sums = [0.0; LANES];
-    let whole = row.len() - row.len() % LANES;
-    let (row_head, row_tail) = row.split_at(whole);
-    let (reference_head, reference_tail) = reference.split_at(whole);
-    let (centre_head, centre_tail) = centre.split_at(whole);
-    for ((x, r), c) in
-        row_head.chunks_exact(LANES).zip(reference_head.chunks_exact(LANES)).zip(centre_head.chunks_exact(LANES))
-    {
+    for ((x, r), c) in row_head.iter().zip(reference_head).zip(centre_head) {
         for l in 0..LANES {
             let difference = x[l].into() - r[l].into() - c[l];
             sums[l] += difference * difference;
@@ -51,6 +60,47 @@ pub fn add_offset_row<T: Real>(sum: &mut [f64], row: &[T], reference: &[T], weig
     }
 }
 
+/// sum += weight (x - reference), and |(x - reference) - centre|^2: both from one look at the row.
+///
+/// # Safety
+/// `FUSED` only inside a kernel that runs with it.
+#[inline(always)]
+pub(crate) unsafe fn add_and_measure<T: Real, const FUSED: bool>(
+    sum: &mut [f64],
+    row: &[T],
+    reference: &[f64],
+    centre: &[f64],
+    weight: f64,
+) -> f64 {
+    let (sum_head, sum_tail) = sum.as_chunks_mut::<LANES>();
+    let (row_head, row_tail) = row.as_chunks::<LANES>();
+    let (reference_head, reference_tail) = reference.as_chunks::<LANES>();
+    let (centre_head, centre_tail) = centre.as_chunks::<LANES>();
+    let mut squares = [0.0; LANES];
+    for (((s, x), r), c) in sum_head.iter_mut().zip(row_head).zip(reference_head).zip(centre_head) {
+        // One kind of work per loop: then the compiler turns each into vector instructions.
+        // SAFETY: the caller vouches for FUSED.
+        let mut offset = unsafe { T::widen::<FUSED>(x) };
+        for l in 0..LANES {
+            offset[l] -= r[l];
+        }
+        for l in 0..LANES {
+            let difference = offset[l] - c[l];
+            squares[l] += difference * difference;
+        }
+        for l in 0..LANES {
+            s[l] += weight * offset[l];
+        }
+    }
+    let mut tail = 0.0;
+    for (((s, x), r), c) in sum_tail.iter_mut().zip(row_tail).zip(reference_tail).zip(centre_tail) {
+        let offset = (*x).into() - r;
+        tail += (offset - c) * (offset - c);
+        *s += weight * offset;
+    }
+    sum_lanes(squares) + tail
+}
+
 #[inline(always)]
 fn sum_lanes(s: [f64; LANES]) -> f64 {
     ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
@@ -67,6 +117,8 @@ mod tests {
             let (x, y): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
             let plain: f64 = x.iter().zip(&y).map(|(a, b)| (a - b).powi(2)).sum();
             prop_assert!((squared_distance(&x, &y) - plain).abs() <= 1e-12 * plain);
+            let (plain_dot, size): (f64, f64) = x.iter().zip(&y).fold((0.0, 0.0), |(s, a), (x, y)| (s + x * y, a + (x * y).abs()));
+            prop_assert!((dot(&x, &y) - plain_dot).abs() <= 1e-12 * size);
             let reference: Vec<f32> = y.iter().map(|v| *v as f32).collect();
             let row: Vec<f32> = x.iter().map(|v| *v as f32).collect();
             let centre = vec![0.25; x.len()];
@@ -74,6 +126,12 @@ mod tests {
             prop_assert!((offset_squared_distance(&row, &reference, &centre) - plain).abs() <= 1e-12 * plain);
             let mut sum = vec![1.0; x.len()];
             add_offset_row(&mut sum, &row, &reference, 2.0);
+            let mut same = vec![1.0; x.len()];
+            let wide: Vec<f64> = reference.iter().map(|r| f64::from(*r)).collect();
+            // SAFETY: nothing is claimed of the processor.
+            let distance = unsafe { add_and_measure::<f32, false>(&mut same, &row, &wide, &centre, 2.0) };
+            prop_assert_eq!(&same, &sum);
+            prop_assert_eq!(distance, offset_squared_distance(&row, &reference, &centre));
             for (j, s) in sum.iter().enumerate() {
                 prop_assert_eq!(*s, 1.0 + 2.0 * (f64::from(row[j]) - f64::from(reference[j])));
             }

@@ -3,7 +3,10 @@
 mod distance;
 mod nearest;
 mod processor;
+mod vector;
 
-pub use distance::{add_offset_row, offset_squared_distance, squared_distance};
+pub(crate) use distance::add_and_measure;
+pub use distance::{add_offset_row, dot, offset_squared_distance, squared_distance};
 pub use nearest::{FrozenCentres, NO_LABEL};
-pub use processor::{Kernel, on_this_processor};
+pub(crate) use processor::{Kernel, on_this_processor};
+pub(crate) use vector::Lanes;

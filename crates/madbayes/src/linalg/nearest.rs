@@ -5,6 +5,7 @@
 //! registers' reach; the products of a block with a panel never leave the registers. No N x K matrix is stored.
 
 use super::processor::{Kernel, on_this_processor};
+use super::vector::Vector;
 use crate::data::{Real, Rows};
 
 /// The label of a row that has none yet.
@@ -74,18 +75,23 @@ impl<T: Real> FrozenCentres<T> {
     }
 
     /// `nearest`, to be inlined into a larger kernel.
+    ///
+    /// # Safety
+    /// `FUSED` and `WIDE` only inside a kernel that runs with them.
     #[inline(always)]
-    pub(crate) fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
+    pub(crate) unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
         &self,
         rows: Rows<T>,
         reference: &[T],
         labels: &mut [u32],
     ) {
-        match (WIDE, size_of::<T>()) {
-            (false, 4) => nearest_in_blocks::<T, 16, NARROW_PANEL, FUSED>(rows, reference, &self.panels, labels),
-            (false, _) => nearest_in_blocks::<T, 8, NARROW_PANEL, FUSED>(rows, reference, &self.panels, labels),
-            (true, 4) => nearest_in_blocks::<T, 32, WIDE_PANEL, FUSED>(rows, reference, &self.panels, labels),
-            (true, _) => nearest_in_blocks::<T, 16, WIDE_PANEL, FUSED>(rows, reference, &self.panels, labels),
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            match (FUSED, WIDE) {
+                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, &self.panels, labels),
+                (true, false) => nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, &self.panels, labels),
+                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, &self.panels, labels),
+            }
         }
     }
 }
@@ -95,7 +101,7 @@ struct PanelWidth;
 impl Kernel for PanelWidth {
     type Output = usize;
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) -> usize {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> usize {
         if WIDE { WIDE_PANEL } else { NARROW_PANEL }
     }
 }
@@ -110,51 +116,65 @@ struct Nearest<'a, T> {
 impl<T: Real> Kernel for Nearest<'_, T> {
     type Output = ();
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) {
-        self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels);
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        // SAFETY: this kernel runs with FUSED and WIDE.
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels) };
     }
 }
 
+/// The largest block: two vectors of 16 numbers.
+const LARGEST_BLOCK: usize = 32;
+
+/// # Safety
+/// Only on a processor with the instructions of `V`.
 #[inline(always)]
-fn nearest_in_blocks<T: Real, const LANES: usize, const PANEL: usize, const FUSED: bool>(
-    rows: Rows<T>,
-    reference: &[T],
-    panels: &Panels<T>,
+unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
+    rows: Rows<V::Number>,
+    reference: &[V::Number],
+    panels: &Panels<V::Number>,
     labels: &mut [u32],
 ) {
     debug_assert_eq!(panels.width, PANEL);
     let d = rows.n_columns();
-    let mut block = vec![T::default(); LANES * d];
-    for (values, labels) in rows.values().chunks(LANES * d).zip(labels.chunks_mut(LANES)) {
-        turn::<T, LANES>(values, reference, &mut block);
-        let mut best = [T::from_f64(f64::NEG_INFINITY); LANES];
-        // The index travels as a number of the same width, so that one comparison serves both; exact up to 2^24.
-        let mut index = [T::default(); LANES];
-        let mut first = 0;
-        for panel in panels.values.chunks_exact(d * PANEL) {
-            let mut scores = [[T::default(); LANES]; PANEL];
-            for p in 0..PANEL {
-                scores[p] = [panels.minus_half_norms[first + p]; LANES];
-            }
-            for (x, c) in block.chunks_exact(LANES).zip(panel.chunks_exact(PANEL)) {
+    let lanes = 2 * V::LANES;
+    let mut block = vec![V::Number::default(); lanes * d];
+    let mut chosen = [V::Number::default(); LARGEST_BLOCK];
+    for (values, labels) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)) {
+        turn(values, reference, lanes, &mut block);
+        // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, `chosen` room for two vectors.
+        unsafe {
+            let mut best = [V::splat(V::Number::from_f64(f64::NEG_INFINITY)); 2];
+            // The index travels as a number of the same width, so that one comparison serves both; exact up to 2^24.
+            let mut index = [V::splat(V::Number::default()); 2];
+            for (first, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {
+                let first = first * PANEL;
+                let mut scores = [[V::splat(V::Number::default()); 2]; PANEL];
                 for p in 0..PANEL {
-                    for l in 0..LANES {
-                        scores[p][l] =
-                            if FUSED { x[l].fused_mul_add(c[p], scores[p][l]) } else { x[l] * c[p] + scores[p][l] };
+                    scores[p] = [V::splat(panels.minus_half_norms[first + p]); 2];
+                }
+                let (mut x, mut c) = (block.as_ptr(), panel.as_ptr());
+                for _ in 0..d {
+                    let rows = [V::load(x), V::load(x.add(V::LANES))];
+                    for p in 0..PANEL {
+                        let centre = V::splat(*c.add(p));
+                        scores[p][0] = rows[0].multiply_add(centre, scores[p][0]);
+                        scores[p][1] = rows[1].multiply_add(centre, scores[p][1]);
+                    }
+                    (x, c) = (x.add(lanes), c.add(PANEL));
+                }
+                for p in 0..PANEL {
+                    let number = V::splat(V::Number::from_f64((first + p) as f64));
+                    for half in 0..2 {
+                        let score = scores[p][half];
+                        index[half] = score.where_greater(best[half], number, index[half]);
+                        best[half] = score.where_greater(best[half], score, best[half]);
                     }
                 }
             }
-            for (p, score) in scores.iter().enumerate() {
-                let number = T::from_f64((first + p) as f64);
-                for l in 0..LANES {
-                    let better = score[l] > best[l];
-                    best[l] = if better { score[l] } else { best[l] };
-                    index[l] = if better { number } else { index[l] };
-                }
-            }
-            first += PANEL;
+            index[0].store(chosen.as_mut_ptr());
+            index[1].store(chosen.as_mut_ptr().add(V::LANES));
         }
-        for (label, index) in labels.iter_mut().zip(index) {
+        for (label, index) in labels.iter_mut().zip(chosen) {
             *label = index.into() as u32;
         }
     }
@@ -162,15 +182,15 @@ fn nearest_in_blocks<T: Real, const LANES: usize, const PANEL: usize, const FUSE
 
 /// Writes the rows' differences from the reference point column by column, one row per lane; missing rows are 0.
 #[inline(always)]
-fn turn<T: Real, const LANES: usize>(rows: &[T], reference: &[T], block: &mut [T]) {
+fn turn<T: Real>(rows: &[T], reference: &[T], lanes: usize, block: &mut [T]) {
     const TILE: usize = 8;
     let d = reference.len();
     let n = rows.len() / d;
     let mut first_column = 0;
-    if n == LANES {
+    if n == lanes {
         // Whole tiles: small squares that the compiler turns in registers.
         while first_column + TILE <= d {
-            for first_row in (0..LANES).step_by(TILE) {
+            for first_row in (0..lanes).step_by(TILE) {
                 let mut tile = [[T::default(); TILE]; TILE];
                 for (i, out) in tile.iter_mut().enumerate() {
                     let start = (first_row + i) * d + first_column;
@@ -180,7 +200,7 @@ fn turn<T: Real, const LANES: usize>(rows: &[T], reference: &[T], block: &mut [T
                     }
                 }
                 for j in 0..TILE {
-                    let start = (first_column + j) * LANES + first_row;
+                    let start = (first_column + j) * lanes + first_row;
                     let out = &mut block[start..start + TILE];
                     for i in 0..TILE {
                         out[i] = tile[i][j];
@@ -191,14 +211,15 @@ fn turn<T: Real, const LANES: usize>(rows: &[T], reference: &[T], block: &mut [T
         }
     }
     for j in first_column..d {
-        for l in 0..LANES {
-            block[j * LANES + l] = if l < n { rows[l * d + j] - reference[j] } else { T::default() };
+        for l in 0..lanes {
+            block[j * lanes + l] = if l < n { rows[l * d + j] - reference[j] } else { T::default() };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::vector::Four;
     use super::*;
     use crate::random::{Stream, stream};
     use rand::RngExt;
@@ -253,10 +274,14 @@ mod tests {
         let rows = Rows::new(&values, 5).unwrap();
         let (mut best, mut plain) = (vec![NO_LABEL; 200], vec![NO_LABEL; 200]);
         centres.nearest(rows, &[0.0; 5], &mut best);
-        if centres.panels.width == NARROW_PANEL {
-            nearest_in_blocks::<f64, 8, NARROW_PANEL, false>(rows, &[0.0; 5], &centres.panels, &mut plain);
-        } else {
-            nearest_in_blocks::<f64, 8, WIDE_PANEL, false>(rows, &[0.0; 5], &centres.panels, &mut plain);
+        // SAFETY: arrays of four need no special instructions.
+        unsafe {
+            match centres.panels.width {
+                NARROW_PANEL => {
+                    nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(rows, &[0.0; 5], &centres.panels, &mut plain)
+                }
+                _ => nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres.panels, &mut plain),
+            }
         }
         assert_eq!(best, plain);
     }

@@ -2,7 +2,7 @@
 
 use super::{Chunk, scan};
 use crate::data::{Data, Real};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_offset_row, offset_squared_distance, on_this_processor};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_and_measure, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -101,34 +101,30 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
     type Output = Assignment;
 
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
         let AssignChunk { chunk: Chunk { first_row, rows, weights, reference }, centres, penalty, labels } = self;
         let d = rows.n_columns();
         let mut found = Assignment::new(centres.n_centres(), d);
+        let wide_reference: Vec<f64> = reference.iter().map(|&r| r.into()).collect();
         let mut nearest = vec![NO_LABEL; labels.len()];
-        centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest);
+        // SAFETY: this kernel runs with FUSED and WIDE.
+        unsafe { centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest) };
         for (n, ((row, label), nearest)) in rows.iter().zip(labels.iter_mut()).zip(nearest).enumerate() {
-            let mut distance = offset_squared_distance(row, reference, centres.offset(nearest as usize));
             if *label != nearest {
-                if *label != NO_LABEL {
-                    let stays = offset_squared_distance(row, reference, centres.offset(*label as usize));
-                    if stays <= distance {
-                        distance = stays;
-                    } else {
-                        *label = nearest;
-                        found.changed += 1;
-                    }
-                } else {
+                let distance_to = |k: u32| offset_squared_distance(row, reference, centres.offset(k as usize));
+                if *label == NO_LABEL || distance_to(nearest) < distance_to(*label) {
                     *label = nearest;
                     found.changed += 1;
                 }
             }
             let weight = weights.map_or(1.0, |w| w[n]);
             let k = *label as usize;
+            let sum = &mut found.sums[k * d..(k + 1) * d];
+            // SAFETY: this kernel runs with FUSED.
+            let distance = unsafe { add_and_measure::<T, FUSED>(sum, row, &wide_reference, centres.offset(k), weight) };
             found.counts[k] += 1;
             found.weights[k] += weight;
             found.losses[k] += weight * distance;
-            add_offset_row(&mut found.sums[k * d..(k + 1) * d], row, reference, weight);
             if weight * distance > penalty {
                 found.far.push(FarRow { row: first_row + n, pays: weight * distance });
                 if found.far.len() == 2 * FAR_ROWS {

@@ -50,7 +50,7 @@ struct Nearer<'a, T> {
 impl<T: Real> Kernel for Nearer<'_, T> {
     type Output = (usize, f64);
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) -> (usize, f64) {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (usize, f64) {
         let mut farthest = (0, -1.0);
         for (n, (row, distance)) in self.chunk.rows.iter().zip(self.distances).enumerate() {
             *distance = distance.min(offset_squared_distance(row, self.chunk.reference, self.joined));

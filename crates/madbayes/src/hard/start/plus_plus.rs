@@ -75,7 +75,7 @@ struct Charges<'a, T> {
 impl<T: Real> Kernel for Charges<'_, T> {
     type Output = Vec<f64>;
     #[inline(always)]
-    fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
         let mut centre = vec![0.0; self.data.n_columns()];
         let reference = self.data.reference();
         crate::linalg::add_offset_row(&mut centre, self.data.rows().row(self.seed), reference, 1.0);
