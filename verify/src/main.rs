@@ -1,41 +1,45 @@
-use madbayes::{
-    data::{Data, Rows},
-    hard::*,
-    watch::Unwatched,
-};
-fn main() {
-    let seeds: u64 = std::env::args().nth(1).map_or(1, |s| s.parse().unwrap());
-    for (name, k, best) in [
-        ("s1", 15, 8.917616e12),
-        ("s2", 15, 1.327911e13),
-        ("s4", 15, 1.570317e13),
-        ("a1", 20, 1.214626e10),
-        ("a3", 50, 2.893742e10),
-        ("r15", 15, 108.619),
-    ] {
-        let text = std::fs::read_to_string(format!("../shared/data/clustering/{name}.csv")).unwrap();
-        let values: Vec<f64> = text
-            .lines()
-            .skip(1)
-            .flat_map(|l| l.split(',').take(2).map(|v| v.parse::<f64>().unwrap()).collect::<Vec<_>>())
-            .collect();
-        let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
-        let mut worst = 0f64;
-        let mut hit = 0;
-        let t = std::time::Instant::now();
-        let mut info = String::new();
-        for seed in 0..seeds {
-            let fit = DpMeans { seed, ..DpMeans::k_means(k) }.fit(&data, &Unwatched).unwrap();
-            let r = fit.objective / best - 1.0;
-            if r < 1e-3 {
-                hit += 1;
-            }
-            worst = worst.max(r);
-            info = format!("K {} passes {} runs {}", fit.n_clusters(), fit.n_passes(), fit.traces.len());
-        }
-        println!(
-            "{name}: hit {hit}/{seeds} worst {worst:.5} {:.1} ms each; {info}",
-            t.elapsed().as_secs_f64() * 1e3 / seeds as f64
-        );
+//! Long studies of the algorithms: each writes its table into docs/verify/. The tests keep small versions of them.
+
+// The same small problems and exact answers that the tests use.
+#[path = "../../crates/madbayes/tests/common/mod.rs"]
+mod common;
+
+mod clusters;
+mod sampler;
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::time::Instant;
+
+/// A study: its name, and what makes its page.
+type Study = (&'static str, fn() -> Result<String>);
+
+const STUDIES: &[Study] = &[
+    ("optimum", clusters::optimum),
+    ("best-known", clusters::best_known),
+    ("starts", clusters::starts),
+    ("posterior", sampler::posterior),
+    ("geweke", sampler::geweke),
+    ("limit", sampler::limit),
+];
+
+fn main() -> Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !STUDIES.iter().any(|(study, _)| study == name)) {
+        let names: Vec<&str> = STUDIES.iter().map(|(name, _)| *name).collect();
+        bail!("there is no study {unknown}; there are: {}", names.join(", "));
     }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/verify");
+    std::fs::create_dir_all(&folder)?;
+    for (name, study) in STUDIES {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            let begin = Instant::now();
+            eprintln!("{name} ...");
+            let page = study()?;
+            let path = folder.join(format!("{name}.md"));
+            std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
+            eprintln!("{name}: {:.1} s, docs/verify/{name}.md", begin.elapsed().as_secs_f64());
+        }
+    }
+    Ok(())
 }

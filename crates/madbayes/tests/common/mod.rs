@@ -1,10 +1,13 @@
 //! Small data and plain recomputations that the tests share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod exact;
+
 use madbayes::data::{Data, Real, Rows};
-use madbayes::hard::Clustering;
+use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Start};
 use madbayes::random::{Stream, stream};
 use madbayes::structure::Partition;
+use madbayes::watch::Unwatched;
 use rand::RngExt;
 
 /// Uniform values in a box, `n` rows of `d` columns.
@@ -61,4 +64,27 @@ pub fn recomputed<T: Real>(data: &Data<T>, fit: &Clustering) -> f64 {
 /// Data over values that outlive it.
 pub fn data<T: Real>(values: &[T], d: usize) -> Data<'_, T> {
     Data::new(Rows::new(values, d).unwrap()).unwrap()
+}
+
+/// Share of small problems (N = 5..8, D = 1..3, three penalties and a cap for each data set) solved to optimality;
+/// fails when a result is below the optimum, which would be a wrong objective.
+pub fn success_rate(algorithm: Algorithm, start: Start, data_sets: usize) -> f64 {
+    let mut solved = 0;
+    let mut problems = 0;
+    for seed in 0..data_sets {
+        let (n, d) = (5 + seed % 4, 1 + seed % 3);
+        let values = uniform(n, d, seed as u64);
+        for (penalty, max_clusters) in [(0.5, None), (4.0, None), (15.0, None), (4.0, Some(2))] {
+            let goal = Goal::Penalty { penalty, max_clusters };
+            let fitted = DpMeans { goal, algorithm, start: start.clone(), tolerance: 0.0, ..DpMeans::default() }
+                .fit(&data(&values, d), &Unwatched)
+                .unwrap();
+            let best = brute_force(&values, d, penalty, max_clusters.unwrap_or(n));
+            assert!(fitted.objective >= best - 1e-9 * best.max(1.0), "below the optimum: {} {best}", fitted.objective);
+            assert!((fitted.objective - recomputed(&data(&values, d), &fitted)).abs() < 1e-9);
+            solved += usize::from(fitted.objective <= best + 1e-9 * best.max(1.0));
+            problems += 1;
+        }
+    }
+    f64::from(solved as u32) / f64::from(problems as u32)
 }
