@@ -29,7 +29,7 @@ fn check_promises<T: madbayes::data::Real>(data: &Data<T>, fit: &Clustering, rou
     assert_eq!(fit.sizes.iter().sum::<usize>(), data.n_rows());
     assert!(fit.sizes.iter().all(|s| *s > 0), "no cluster is empty");
     let predicted = nearest_centres(data.rows(), data.reference(), &fit.centres, &Workers::serial());
-    assert!(fit.labels == predicted, "labels are what predict says");
+    assert!(fit.stopped || fit.labels == predicted, "labels are what predict says");
 }
 
 proptest! {

@@ -98,7 +98,7 @@ impl DpMeans {
             Restarts::Exactly(runs) => runs,
             Restarts::Auto => restarts_within_budget(data.n_rows(), data.n_columns(), first.n_clusters()),
         };
-        let runs = if self.is_random() { runs } else { 1 };
+        let runs = if self.is_random() && !first.stopped { runs } else { 1 };
         let _ = watch.step(&Step::Run { run: 0, of: runs });
         let mut all = vec![first];
         // Later runs need their number only; they go in parallel where the first did not use the threads itself.
@@ -129,7 +129,7 @@ impl DpMeans {
             max_passes: self.max_passes,
             tolerance: self.tolerance,
         };
-        let offsets = self.start.offsets(data, &self.goal, &mut rng);
+        let offsets = self.start.offsets(data, &self.goal, &mut rng, watch);
         let mut state = State::new(offsets, data.n_rows(), data.n_columns());
         match self.algorithm {
             Algorithm::Parallel => run.polish(&mut state),

@@ -9,6 +9,7 @@ use super::bisect::{Bisection, bisect};
 use super::passes::{Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
+use crate::watch::Step;
 
 /// A trial is worth making when the split gains at least this share of what the merge costs.
 const HOPE: f64 = 0.3;
@@ -49,17 +50,17 @@ impl<T: Real> Run<'_, T> {
     pub fn polish(&self, state: &mut State) {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        while !state.stopped {
-            let options = self.options(state);
+        while let Some(options) = self.options(state) {
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else if !self.trial(state, &options) {
                 break;
             }
         }
-        while !state.stopped {
+        while !state.stopped && self.passes_left(state) > 0 {
             self.settle(state, self.tolerance, self.passes_left(state));
-            if state.stopped || self.passes_left(state) == 0 || !self.certain_moves(state, &self.options(state)) {
+            let Some(options) = self.options(state) else { break };
+            if !self.certain_moves(state, &options) {
                 break;
             }
         }
@@ -105,12 +106,21 @@ impl<T: Real> Run<'_, T> {
         false
     }
 
-    pub fn options(&self, state: &State) -> Options {
+    /// What could be done; none once the watch has said stop.
+    pub fn options(&self, state: &mut State) -> Option<Options> {
         let members = members(state);
-        let splits = self.workers.map(state.k(), |k| bisect(self.data, &members[k], state.offset(k)));
+        let splits = self.workers.map(state.k(), |k| {
+            // Polled for every cluster, so that stopping does not wait for all of them.
+            let stopped = state.stopped || self.watch.step(&Step::Chunk).is_break();
+            if stopped { None } else { Some(bisect(self.data, &members[k], state.offset(k))) }
+        });
+        let Some(splits) = splits.into_iter().collect::<Option<Vec<_>>>() else {
+            state.stopped = true;
+            return None;
+        };
         let mut by_gain: Vec<usize> = (0..state.k()).filter(|&k| splits[k].is_some()).collect();
         by_gain.sort_by(|&a, &b| gain(&splits, b).total_cmp(&gain(&splits, a)).then(a.cmp(&b)));
-        Options { splits, by_gain, merges: self.cheapest_merges(state) }
+        Some(Options { splits, by_gain, merges: self.cheapest_merges(state) })
     }
 
     /// The cheapest partner of every cluster, cheapest first.

@@ -9,6 +9,7 @@ use crate::data::{Data, Real};
 use crate::error::{Error, Result};
 use crate::linalg::add_offset_row;
 use crate::random::Rng;
+use crate::watch::Watch;
 
 /// Where a run begins.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,11 +56,11 @@ impl Start {
     }
 
     /// Centres relative to the reference point, K x D.
-    pub(super) fn offsets<T: Real>(&self, data: &Data<T>, goal: &Goal, rng: &mut Rng) -> Vec<f64> {
+    pub(super) fn offsets<T: Real>(&self, data: &Data<T>, goal: &Goal, rng: &mut Rng, watch: &dyn Watch) -> Vec<f64> {
         let reference = || data.reference().iter().map(|&r| r.into()).cycle();
         match self {
             Start::Mean => mean_offset(data),
-            Start::PlusPlus => plus_plus(data, goal, rng),
+            Start::PlusPlus => plus_plus(data, goal, rng, watch),
             Start::Given(centres) => centres.iter().zip(reference()).map(|(c, r): (&f64, f64)| c - r).collect(),
         }
     }

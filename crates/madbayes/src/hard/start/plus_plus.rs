@@ -4,6 +4,7 @@ use super::super::Goal;
 use crate::data::{Data, Real};
 use crate::linalg::{Kernel, offset_squared_distance, on_this_processor};
 use crate::random::Rng;
+use crate::watch::{Step, Watch};
 use rand::RngExt;
 
 /// Rows on which the seeds are sought; more are thinned evenly. Smaller clusters are found later, by far rows and splits.
@@ -11,7 +12,8 @@ const SAMPLE: usize = 16_384;
 
 /// Centres relative to the reference point, K x D: rows drawn with probability proportional to what they pay, the best
 /// of several draws each time. With a penalty: as long as the best one lowers the loss by more than the penalty.
-pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut Rng) -> Vec<f64> {
+/// Stopped by the watch, the seeds so far are the start.
+pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut Rng, watch: &dyn Watch) -> Vec<f64> {
     let step = data.n_rows().div_ceil(SAMPLE);
     let rows: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
     let weights: Vec<f64> = rows.iter().map(|&n| data.weight(n) * step as f64).collect();
@@ -22,7 +24,7 @@ pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut
     let mut pays = charges(data, &rows, &weights, seeds[0]);
     while seeds.len() < goal.cap().min(rows.len()) {
         let loss: f64 = pays.iter().sum();
-        if loss <= 0.0 {
+        if loss <= 0.0 || watch.step(&Step::Chunk).is_break() {
             break;
         }
         let draws = 2 + seeds.len().ilog2() as usize;
