@@ -22,6 +22,8 @@ pub struct Clustering {
     pub reference: Vec<f64>,
     /// Rows in each cluster.
     pub sizes: Vec<usize>,
+    /// Their weight.
+    pub weights: Vec<f64>,
     /// Loss of each cluster: sum of w_n |x_n - mu_k|^2 over its rows.
     pub losses: Vec<f64>,
     /// What was minimised.
@@ -118,8 +120,11 @@ impl<T: Real> Run<'_, T> {
             // Rows so close that the kernel's rounding confuses their centres: the labels of the run tell them apart.
             (centres, labels) = self.as_is(&state);
         }
-        let mut sizes = vec![0; centres.len() / d];
-        labels.iter().for_each(|&l| sizes[l as usize] += 1);
+        let (mut sizes, mut weights) = (vec![0; centres.len() / d], vec![0.0; centres.len() / d]);
+        for (n, &label) in labels.iter().enumerate() {
+            sizes[label as usize] += 1;
+            weights[label as usize] += self.data.weight(n);
+        }
         let losses = losses(self.data, &centres, &labels, self.workers);
         let objective = self.goal.objective(losses.iter().sum(), sizes.len());
         state.trace.push(objective);
@@ -129,6 +134,7 @@ impl<T: Real> Run<'_, T> {
             n_columns: d,
             reference: self.data.reference().iter().map(|&r| r.into()).collect(),
             sizes,
+            weights,
             losses,
             goal: self.goal,
             objective,

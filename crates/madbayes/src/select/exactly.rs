@@ -3,11 +3,10 @@
 //! min_K loss(K) + (K - 1) penalty is a lower envelope of lines, so K is optimal exactly for the penalties between
 //! max over K' > K of (loss(K) - loss(K'))/(K' - K) and min over K' < K of (loss(K') - loss(K))/(K - K').
 
-use super::farthest_first_penalty;
+use super::{farthest_first_penalty, merge_down};
 use crate::data::{Data, Real};
 use crate::error::Result;
-use crate::hard::{Clustering, DpMeans, Goal, Restarts, Start};
-use crate::linalg::squared_distance;
+use crate::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 
@@ -45,47 +44,56 @@ pub struct ExactFit {
     pub penalties: Option<PenaltyInterval>,
 }
 
-/// Exactly `k` clusters: from DP-means at the farthest-first penalty, and from `parameters`' own start and restarts,
-/// the better of both; then measured against its neighbours. Only the parameters' goal is not used.
+/// Exactly `k` clusters: from `parameters`' own start and restarts, and from DP-means at the farthest-first penalty, the
+/// better of both; then measured against its neighbours, which may improve it further. The parameters' goal is not used.
 pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watch: &dyn Watch) -> Result<ExactFit> {
     let exactly = |k: usize| DpMeans { goal: Goal::Exactly(k), ..parameters.clone() };
-    exactly(k).check(data)?;
     let mut best = exactly(k).fit(data, watch)?;
+    // From another clustering, merged down or split up to k.
     let warm = |from: &Clustering, k: usize| {
         let start = Start::Given(merge_down(from, k));
-        DpMeans { start, restarts: Restarts::Exactly(1), algorithm: Default::default(), ..exactly(k) }.fit(data, watch)
+        let restarts = Restarts::Exactly(1);
+        DpMeans { start, restarts, algorithm: Algorithm::Parallel, ..exactly(k) }.fit(data, watch)
     };
-    if matches!(parameters.start, Start::PlusPlus) && !best.stopped {
-        let penalty = farthest_first_penalty(data, k, &Workers::new(parameters.threads), watch);
-        if penalty > 0.0 {
-            let goal = Goal::Penalty { penalty, max_clusters: None };
-            // Far more clusters than asked for would be merged away again.
-            let goal = if penalty * (k as f64) < best.loss() { Goal::Exactly(k) } else { goal };
-            let free = DpMeans { goal, restarts: Restarts::Exactly(1), ..parameters.clone() }.fit(data, watch)?;
-            keep_better(&mut best, warm(&free, k)?);
-        }
+    let penalty = match parameters.start {
+        Start::PlusPlus if !best.stopped => farthest_first_penalty(data, k, &Workers::new(parameters.threads), watch),
+        _ => 0.0,
+    };
+    if penalty > 0.0 {
+        // That penalty is of single rows, and may ask for far more clusters: twice K is enough to merge down from.
+        let goal = Goal::Penalty { penalty, max_clusters: Some((2 * k).min(data.n_rows())) };
+        let free = DpMeans { goal, restarts: Restarts::Exactly(1), ..parameters.clone() }.fit(data, watch)?;
+        keep_better(&mut best, warm(&free, k)?);
     }
     let mut losses: Vec<(usize, f64)> = Vec::new();
-    for distance in 1..=NEIGHBOURS {
-        if k > distance && !best.stopped {
-            let fewer = warm(&best, k - distance)?;
-            losses.push((k - distance, fewer.loss()));
-            keep_better(&mut best, warm(&fewer, k)?);
+    for other in neighbours(k, data.n_rows()) {
+        if best.stopped {
+            return Ok(ExactFit { clustering: best, penalties: None });
         }
-        if k + distance <= data.n_rows() && best.loss() > 0.0 && !best.stopped {
-            // Too few distinct rows for more clusters: then the loss of K is 0 up to rounding.
-            let Ok(more) = warm(&best, k + distance) else { continue };
-            losses.push((k + distance, more.loss()));
-            keep_better(&mut best, warm(&more, k)?);
+        if other > k && best.loss() == 0.0 {
+            // More clusters cannot gain anything, and there may be no more distinct rows.
+            continue;
         }
-    }
-    if k > 1 && k <= NEIGHBOURS + 1 || best.stopped {
-        // K = 1 is among the neighbours already.
-    } else if k > 1 {
-        losses.push((1, warm(&best, 1)?.loss()));
+        // Rows distinct only by rounding cannot be told apart: then there is no such neighbour.
+        let Ok(neighbour) = warm(&best, other) else { continue };
+        losses.push((other, neighbour.loss()));
+        if other != 1 {
+            keep_better(&mut best, warm(&neighbour, k)?);
+        }
     }
     let penalties = if best.stopped { None } else { interval(k, best.loss(), &losses) };
     Ok(ExactFit { clustering: best, penalties })
+}
+
+/// The numbers of clusters that K is compared with: the nearest ones, and 1.
+fn neighbours(k: usize, n_rows: usize) -> Vec<usize> {
+    let low = k.saturating_sub(NEIGHBOURS).max(1);
+    let high = (k + NEIGHBOURS).min(n_rows);
+    let mut all: Vec<usize> = (low..=high).filter(|other| *other != k).collect();
+    if low > 1 {
+        all.push(1);
+    }
+    all
 }
 
 fn keep_better(best: &mut Clustering, other: Clustering) {
@@ -107,27 +115,6 @@ fn interval(k: usize, loss: f64, others: &[(usize, f64)]) -> Option<PenaltyInter
         }
     }
     (low < high).then_some(PenaltyInterval { low, high })
-}
-
-/// Centres of a clustering with its cheapest pairs merged until at most `k` are left:
-/// n_i n_j/(n_i + n_j) |m_i - m_j|^2 each.
-fn merge_down(from: &Clustering, k: usize) -> Vec<f64> {
-    let d = from.n_columns;
-    let mut clusters: Vec<(f64, Vec<f64>)> =
-        from.sizes.iter().map(|s| *s as f64).zip(from.centres.chunks_exact(d).map(<[f64]>::to_vec)).collect();
-    while clusters.len() > k {
-        let cost = |i: usize, j: usize| {
-            let ((a, x), (b, y)) = (&clusters[i], &clusters[j]);
-            a * b / (a + b) * squared_distance(x, y)
-        };
-        let pairs = (0..clusters.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
-        let Some((j, i)) = pairs.min_by(|a, b| cost(a.0, a.1).total_cmp(&cost(b.0, b.1))) else { break };
-        let (b, y) = clusters.swap_remove(i);
-        let (a, x) = &mut clusters[j];
-        x.iter_mut().zip(&y).for_each(|(x, y)| *x = (*a * *x + b * y) / (*a + b));
-        *a += b;
-    }
-    clusters.into_iter().flat_map(|(_, centre)| centre).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 mod exactly;
 mod farthest_first;
+mod merge_down;
 
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
+use merge_down::merge_down;
