@@ -2,5 +2,7 @@
 
 mod clusters;
 mod saved;
+mod stream;
 
 pub use clusters::{Assigned, ClusterModel};
+pub use stream::ClusterStream;
