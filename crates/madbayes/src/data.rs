@@ -175,7 +175,11 @@ impl<'a, T: Real> Data<'a, T> {
                 return Err(Error::argument(
                     "weights",
                     "numbers with a positive finite sum",
-                    format!("weights that sum to {total_weight}"),
+                    if total_weight == 0.0 {
+                        "weights that are all zero".into()
+                    } else {
+                        format!("a sum of {total_weight}")
+                    },
                     "give at least one row a positive weight",
                 ));
             }
@@ -343,7 +347,7 @@ mod tests {
     fn bad_weights_are_named() {
         let rows = Rows::new(&[1.0, 2.0], 1).unwrap();
         for (weights, message) in
-            [(vec![1.0], "1 numbers"), (vec![1.0, -1.0], "-1 for row 1"), (vec![0.0, 0.0], "sum to 0")]
+            [(vec![1.0], "1 numbers"), (vec![1.0, -1.0], "-1 for row 1"), (vec![0.0, 0.0], "all zero")]
         {
             let error = Data::weighted(rows, Some(&weights)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

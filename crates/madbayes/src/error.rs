@@ -37,6 +37,17 @@ pub enum Error {
         /// What to do about it.
         help: String,
     },
+    /// More clusters asked for than there are distinct rows.
+    #[error(
+        "n_clusters must be at most the number of distinct rows, {distinct}, got {wanted}: equal rows cannot be told \
+         apart; ask for fewer clusters"
+    )]
+    Distinct {
+        /// Distinct rows with weight.
+        distinct: usize,
+        /// Clusters asked for.
+        wanted: usize,
+    },
     /// A saved model that cannot be read.
     #[error("cannot read the model: {found}; {help}")]
     Model {

@@ -193,12 +193,7 @@ impl<T: Real> Run<'_, T> {
             let unwatched = Run { watch: &Unwatched, ..*self };
             let Some(options) = unwatched.options(state) else { break };
             if !unwatched.certain_moves(state, &options) {
-                return Err(Error::argument(
-                    "n_clusters",
-                    format!("at most the number of distinct rows, {}", state.k()),
-                    wanted,
-                    "equal rows cannot be told apart; ask for fewer clusters",
-                ));
+                return Err(Error::Distinct { distinct: state.k(), wanted });
             }
             unwatched.settle(state, 0.0, 2);
         }

@@ -25,6 +25,14 @@ impl Goal {
         }
     }
 
+    /// The cap on K, where there is one and K is free.
+    pub fn max_clusters(&self) -> Option<usize> {
+        match *self {
+            Goal::Penalty { max_clusters, .. } => max_clusters,
+            Goal::Exactly(_) => None,
+        }
+    }
+
     /// The largest K allowed.
     pub fn cap(&self) -> usize {
         match *self {

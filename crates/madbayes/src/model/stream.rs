@@ -24,6 +24,27 @@ impl ClusterStream {
         ClusterStream { n_columns, points: Vec::new(), weights: Vec::new() }
     }
 
+    /// From the points and weights of another stream.
+    pub fn from_points(points: Vec<f64>, weights: Vec<f64>, n_columns: usize) -> Result<Self> {
+        if n_columns == 0 || points.len() != weights.len() * n_columns {
+            return Err(Error::data(
+                format!("{} values are not {} points of {n_columns} columns", points.len(), weights.len()),
+                "give what `points` gave",
+            ));
+        }
+        Ok(ClusterStream { n_columns, points, weights })
+    }
+
+    /// The points that stand for all rows seen, row after row, and their weights.
+    pub fn points(&self) -> (&[f64], &[f64]) {
+        (&self.points, &self.weights)
+    }
+
+    /// Number of columns, D.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
     /// Total weight of the rows seen so far.
     pub fn weight(&self) -> f64 {
         self.weights.iter().sum()

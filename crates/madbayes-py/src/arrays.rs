@@ -1,0 +1,70 @@
+//! NumPy arrays as rows, and the library's errors as Python's.
+
+use madbayes::data::{Data, Real, Rows};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// A C-ordered matrix of either width, as the caller holds it: nothing is copied.
+pub enum Matrix<'py> {
+    F32(PyReadonlyArray2<'py, f32>),
+    F64(PyReadonlyArray2<'py, f64>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Matrix<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(array) = object.extract::<PyReadonlyArray2<f64>>() {
+            return Ok(Matrix::F64(array));
+        }
+        match object.extract::<PyReadonlyArray2<f32>>() {
+            Ok(array) => Ok(Matrix::F32(array)),
+            Err(_) => Err(PyTypeError::new_err("X must be a two-dimensional NumPy array of float32 or float64")),
+        }
+    }
+}
+
+/// Calls the same generic code for both widths.
+macro_rules! with_matrix {
+    ($matrix:expr, |$array:ident| $work:expr) => {
+        match &$matrix {
+            $crate::arrays::Matrix::F32($array) => $work,
+            $crate::arrays::Matrix::F64($array) => $work,
+        }
+    };
+}
+pub(crate) use with_matrix;
+
+/// The array's own memory as rows.
+pub fn rows<'a, T: Real + numpy::Element>(array: &'a PyReadonlyArray2<'_, T>) -> PyResult<Rows<'a, T>> {
+    let columns = array.shape()[1];
+    let values =
+        array.as_slice().map_err(|_| PyValueError::new_err("X must be C-ordered: pass numpy.ascontiguousarray(X)"))?;
+    Rows::new(values, columns).map_err(value_error)
+}
+
+/// Rows with their weights, checked.
+pub fn data<'a, T: Real + numpy::Element>(
+    array: &'a PyReadonlyArray2<'_, T>,
+    weights: Option<&'a PyReadonlyArray1<'_, f64>>,
+) -> PyResult<Data<'a, T>> {
+    let weights = weights.map(|w| w.as_slice()).transpose()?;
+    Data::weighted(rows(array)?, weights).map_err(value_error)
+}
+
+/// The library's error with its own words.
+pub fn value_error(error: madbayes::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// K x D values as a matrix.
+pub fn matrix<'py>(py: Python<'py>, values: &[f64], columns: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows = values.len() / columns.max(1);
+    PyArray1::from_slice(py, values).reshape([rows, columns])
+}
+
+/// Labels as scikit-learn has them.
+pub fn labels<'py>(py: Python<'py>, labels: &[u32]) -> Bound<'py, PyArray1<i32>> {
+    PyArray1::from_iter(py, labels.iter().map(|&l| l as i32))
+}

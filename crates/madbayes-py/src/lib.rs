@@ -1,0 +1,18 @@
+//! The extension module of the Python package: translates between NumPy and the library, and computes nothing.
+
+mod arrays;
+mod clusters;
+mod metrics;
+mod priors;
+mod watching;
+
+use pyo3::prelude::*;
+
+/// What `madbayes` is made of; use the classes of the package instead.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    clusters::register(module)?;
+    metrics::register(module)?;
+    priors::register(module)
+}

@@ -1,0 +1,77 @@
+//! Long work from Python: the GIL released, Ctrl-C heard, progress told.
+
+use madbayes::watch::{Step, Watch};
+use pyo3::prelude::*;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often Python is asked for signals.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What the working threads tell the waiting one, and the other way round.
+#[derive(Default)]
+pub struct Messages {
+    stop: AtomicBool,
+    latest: Mutex<Option<(usize, usize, usize, f64)>>,
+}
+
+impl Watch for Messages {
+    fn step(&self, step: &Step) -> ControlFlow<()> {
+        if let Step::Pass { run, pass, groups, objective } = *step {
+            *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, pass, groups, objective));
+        }
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Runs `work` without the GIL on a thread of its own, while the calling thread listens for Ctrl-C (only the main thread
+/// of Python hears it) and calls `progress(run, pass, groups, objective)`. Returns the result and whether it was
+/// interrupted: the work then ends with the best it has.
+pub fn listen<R: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&Messages) -> R + Send,
+) -> PyResult<(R, bool)> {
+    let messages = Messages::default();
+    let mut failure = None;
+    let result = py.detach(|| {
+        std::thread::scope(|scope| {
+            let waiting = std::thread::current();
+            let messages = &messages;
+            let worker = scope.spawn(move || {
+                let result = work(messages);
+                waiting.unpark();
+                result
+            });
+            while !worker.is_finished() {
+                std::thread::park_timeout(PAUSE);
+                if worker.is_finished() || failure.is_some() {
+                    continue;
+                }
+                failure = Python::attach(|py| tell(py, progress.as_ref(), messages)).err();
+                if failure.is_some() {
+                    messages.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            worker.join()
+        })
+    });
+    let result = result.map_err(|_| pyo3::panic::PanicException::new_err("madbayes failed: please report this"))?;
+    match failure {
+        // Ctrl-C: what there is so far is kept, and the caller raises it again.
+        Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Ok((result, true)),
+        Some(error) => Err(error),
+        None => Ok((result, false)),
+    }
+}
+
+fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, messages: &Messages) -> PyResult<()> {
+    py.check_signals()?;
+    let latest = messages.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let (Some(progress), Some(latest)) = (progress, latest) {
+        progress.call1(py, latest)?;
+    }
+    Ok(())
+}

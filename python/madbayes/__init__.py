@@ -1,0 +1,16 @@
+"""How many clusters there are, and which rows are in which.
+
+Estimators with scikit-learn's conventions on a Rust core:
+
+>>> import numpy as np
+>>> from madbayes import DPMeans
+>>> X = np.array([[0.0], [0.1], [0.2], [9.0], [9.1], [9.2]])
+>>> DPMeans(penalty=1.0).fit_predict(X)
+array([0, 0, 0, 1, 1, 1], dtype=int32)
+"""
+
+from . import metrics, priors, simulate
+from ._clusters import DPMeans, KMeans, load
+from ._core import __version__
+
+__all__ = ["DPMeans", "KMeans", "__version__", "load", "metrics", "priors", "simulate"]

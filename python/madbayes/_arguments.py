@@ -1,0 +1,89 @@
+"""What all estimators do with their arguments: seeds, threads, progress."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from ._core import Progress
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed that a ``random_state`` means: None is 0, generators give their next number."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**31 - 1))
+    if isinstance(random_state, numbers.Integral) and 0 <= int(random_state) < 2**64:
+        return int(random_state)
+    raise ValueError(
+        f"random_state must be None, an integer from 0 to 2**64 - 1 or a NumPy generator, got {random_state!r}: "
+        "None means 0, and the same seed gives the same bits"
+    )
+
+
+def threads_of(n_jobs: Any) -> int:
+    """Threads that an ``n_jobs`` means: None and -1 are all processors, -2 all but one."""
+    if n_jobs is None or n_jobs == -1:
+        return 0
+    if isinstance(n_jobs, numbers.Integral) and int(n_jobs) != 0:
+        wanted = int(n_jobs)
+        return wanted if wanted > 0 else max(1, (os.cpu_count() or 1) + 1 + wanted)
+    raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}: -1 uses all processors")
+
+
+def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Row weights as the core wants them."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Number):
+        return np.full(n_rows, float(sample_weight))  # type: ignore[arg-type]
+    weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, one number per row, got {weights.ndim} dimensions")
+    return weights
+
+
+@contextmanager
+def progress_of(verbose: Any) -> Iterator[Progress]:
+    """A callback that shows progress under ``verbose``: a tqdm bar where that is installed, lines otherwise."""
+    if not verbose:
+        yield None
+        return
+    bar, show = _bar()
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _bar() -> tuple[Any, Callable[[int, int, int, float], object]]:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        import sys
+
+        def line(run: int, passes: int, groups: int, objective: float) -> None:
+            print(f"run {run + 1}, pass {passes}: {groups} clusters, objective {objective:.6g}", file=sys.stderr)
+
+        return None, line
+    bar = tqdm(desc="madbayes", unit="pass")
+
+    def show(run: int, passes: int, groups: int, objective: float) -> None:
+        bar.set_postfix(run=run + 1, clusters=groups, objective=f"{objective:.6g}")
+        bar.update(max(0, passes - bar.n))
+
+    return bar, show

@@ -1,0 +1,450 @@
+"""Hard clustering: DPMeans and KMeans."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _core
+from ._arguments import progress_of, seed_of, threads_of, weights_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Labels = NDArray[np.int32]
+
+__all__ = ["DPMeans", "KMeans", "load"]
+
+
+class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """What DPMeans and KMeans share: everything after the constructor."""
+
+    _model: _core.Model
+    cluster_centers_: Floats
+    labels_: Labels
+
+    def _options(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _common_options(self, n_clusters: int | None) -> dict[str, Any]:
+        """The options that both classes have under the same names."""
+        given = self.init if not isinstance(self.init, str) else None
+        if given is None and self.init not in ("++", "mean"):
+            raise ValueError(f"init must be '++', 'mean' or an array of centres, got {self.init!r}")
+        if self.n_init != "auto" and not _is_count(self.n_init):
+            raise ValueError(f"n_init must be 'auto' or an integer of at least 1, got {self.n_init!r}")
+        if not _is_count(self.max_iter):
+            raise ValueError(f"max_iter must be an integer of at least 1, got {self.max_iter!r}")
+        if n_clusters is not None and not _is_count(n_clusters):
+            raise ValueError(f"n_clusters must be an integer of at least 1, got {n_clusters!r}")
+        return {
+            "penalty": None,
+            "n_clusters": n_clusters,
+            "max_clusters": None,
+            "plain_k_means": False,
+            "algorithm": self.algorithm,
+            "init": None if given is None else np.ascontiguousarray(given, dtype=np.float64),
+            "mean": given is None and self.init == "mean",
+            "n_init": None if self.n_init == "auto" else int(self.n_init),
+            "max_iter": int(self.max_iter),
+            "tol": float(self.tol),
+            "seed": seed_of(self.random_state),
+            "threads": threads_of(self.n_jobs),
+        }
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=reset)
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Cluster the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            float32 and float64 in C order are used as they are, without a copy.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 counts a row twice, 0 ignores it.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(X, reset=True)
+        options = self._options()
+        with progress_of(self.verbose) as progress:
+            learned = _core.fit(rows, weights_of(sample_weight, len(rows)), options, progress)
+        self._learn(learned, options["seed"])
+        return self
+
+    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+        """Keeps what a fit found; an interrupted one is kept too, then raised."""
+        self.labels_ = learned["labels"]
+        self.cluster_centers_ = learned["centres"]
+        self.inertia_ = learned["loss"]
+        self.n_iter_ = len(learned["trace"])
+        self.objective_trace_ = learned["trace"]
+        self.converged_ = learned["converged"]
+        self._n_features_out = len(self.cluster_centers_)
+        names = getattr(self, "feature_names_in_", None)
+        columns = [str(j + 1) for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+        self._model = _core.Model(
+            columns,
+            self.cluster_centers_,
+            learned["reference"],
+            learned["penalty"],
+            learned["sizes"],
+            learned["losses"],
+            learned["objective"],
+            seed,
+        )
+        if learned["interrupted"]:
+            raise KeyboardInterrupt("stopped; the best result so far is kept in the estimator")
+        if not self.converged_:
+            warnings.warn(
+                f"not converged after {self.n_iter_} passes: raise max_iter or tol", ConvergenceWarning, stacklevel=3
+            )
+
+    def _assign(self, X: Any) -> tuple[Labels, Floats]:
+        check_is_fitted(self)
+        return self._model.assign(self._rows(X, reset=False), threads_of(self.n_jobs))
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """The nearest cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._assign(X)[0]
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Distances to the centres.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        return euclidean_distances(rows, self.cluster_centers_).astype(rows.dtype, copy=False)
+
+    def fit_transform(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Fit, then distances of the same rows to the centres."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def fit_predict(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Labels:
+        """Fit, then the cluster of each row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
+        """Minus the loss of the rows: the higher, the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+            -sum of w |x - nearest centre|^2.
+        """
+        distances = self._assign(X)[1]
+        weights = weights_of(sample_weight, len(distances))
+        return -float(distances.sum() if weights is None else distances @ weights)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file that ``madbayes.load`` and ``madbayes assign --model`` read."""
+        check_is_fitted(self)
+        with open(path, "wb") as file:
+            file.write(self._model.to_bytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_madbayes_version": _core.__version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.pop("_madbayes_version", "an unknown version")
+        if version != _core.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=type(self).__name__,
+                    current_sklearn_version=f"madbayes {_core.__version__}",
+                    original_sklearn_version=f"madbayes {version}",
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class DPMeans(_Centres):
+    """DP-means: clusters without saying how many.
+
+    Minimises sum_n |x_n - mu_{z_n}|^2 + (K - 1) penalty over labels, centres and their number K [1]_.
+
+    Parameters
+    ----------
+    penalty : float or "auto", default="auto"
+        lambda^2, the price of one more cluster in squared-distance units. "auto": the middle of the penalties for which the
+        most persistent K from 2 to 20 is optimal.
+    n_clusters : int, default=None
+        Exactly this many clusters; ``penalty`` is not used, and ``penalty_`` is one for which this K is optimal.
+    max_clusters : int, default=None
+        Never more clusters than this.
+    algorithm : {"parallel", "serial", "collapsed"}, default="parallel"
+        All rows at once with split, merge and swap moves; row after row as in [2]_; row after row with the means following
+        every move ([1]_, Alg. 2).
+    init : {"++", "mean"} or array-like of shape (n_centres, n_features), default="++"
+        Where a run begins.
+    n_init : int or "auto", default="auto"
+        Number of runs, the best is kept. "auto": many for tiny data, one for large.
+    max_iter : int, default=300
+        Most passes of one run.
+    tol : float, default=1e-6
+        A run has converged when a pass lowers the objective by less than this share of it.
+    random_state : int, generator or None, default=None
+        None means 0: the same bits on every run.
+    n_jobs : int, default=None
+        Threads; None and -1 use all processors. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    n_clusters_ : int
+    penalty_ : float
+        NaN if ``n_clusters`` was given and no penalty makes it optimal.
+    objective_ : float
+        inertia_ + (n_clusters_ - 1) penalty_.
+    inertia_ : float
+        Sum of weighted squared distances to the centres.
+    objective_trace_ : ndarray
+        The objective after every pass of the best run.
+    n_iter_ : int
+    converged_ : bool
+
+    References
+    ----------
+    .. [1] T. Broderick, B. Kulis, M. I. Jordan, "MAD-Bayes: MAP-based asymptotic derivations from Bayes", ICML 2013.
+    .. [2] B. Kulis, M. I. Jordan, "Revisiting k-means: new algorithms via Bayesian nonparametrics", ICML 2012.
+
+    Examples
+    --------
+    >>> from madbayes import DPMeans
+    >>> from madbayes.simulate import gaussian_mixture
+    >>> X, truth, _ = gaussian_mixture(300, n_clusters=4, separation=7)
+    >>> DPMeans(penalty=200).fit(X).n_clusters_
+    4
+    """
+
+    def __init__(
+        self,
+        *,
+        penalty: float | str = "auto",
+        n_clusters: int | None = None,
+        max_clusters: int | None = None,
+        algorithm: str = "parallel",
+        init: str | ArrayLike = "++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
+        self.algorithm = algorithm
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if isinstance(self.penalty, str) and self.penalty != "auto":
+            raise ValueError(
+                f"penalty must be a positive finite number or 'auto', got {self.penalty!r}: it is the price of one more "
+                "cluster in squared-distance units"
+            )
+        return {
+            **self._common_options(self.n_clusters),
+            "penalty": None if isinstance(self.penalty, str) else float(self.penalty),
+            "max_clusters": self.max_clusters,
+        }
+
+    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+        self.n_clusters_ = len(learned["centres"])
+        self.penalty_ = float("nan") if learned["penalty"] is None else learned["penalty"]
+        self.objective_ = learned["objective"]
+        super()._learn(learned, seed)
+
+    def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Take a batch of a stream in; K can grow and shrink.
+
+        Earlier rows are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
+        penalty. ``labels_`` are those of the batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        state = getattr(self, "_stream_state", None)
+        rows = self._rows(X, reset=state is None)
+        stream = _core.Stream(rows.shape[1]) if state is None else _core.Stream.from_state(*state)
+        options = self._options()
+        if state is not None and options["penalty"] is None and options["n_clusters"] is None:
+            options["penalty"] = self.penalty_
+        learned = stream.update(rows, weights_of(sample_weight, len(rows)), options)
+        self._stream_state = stream.state()
+        self._learn(learned, options["seed"])
+        return self
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:  # noqa: D102
+        self.__dict__.pop("_stream_state", None)
+        return super().fit(X, sample_weight=sample_weight)
+
+    fit.__doc__ = _Centres.fit.__doc__
+
+
+class KMeans(_Centres):
+    """K-means by the same machinery: exactly ``n_clusters`` clusters of least inertia.
+
+    Split, merge and swap moves free it from most local minima, so one run is usually enough.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    algorithm : {"parallel", "serial", "collapsed"}, default="parallel"
+    init : {"++", "mean"} or array-like of shape (n_centres, n_features), default="++"
+    n_init : int or "auto", default="auto"
+    max_iter : int, default=300
+    tol : float, default=1e-6
+        A run has converged when a pass lowers the inertia by less than this share of it.
+    random_state : int, generator or None, default=None
+        None means 0.
+    n_jobs : int, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    labels_ : ndarray of shape (n_samples,)
+    inertia_ : float
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from madbayes import KMeans
+    >>> KMeans(n_clusters=2).fit([[0.0], [1.0], [10.0], [11.0]]).inertia_
+    1.0
+    """
+
+    def __init__(
+        self,
+        *,
+        n_clusters: int = 8,
+        algorithm: str = "parallel",
+        init: str | ArrayLike = "++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if self.n_clusters is None:
+            raise ValueError("n_clusters must be an integer of at least 1, got None: DPMeans finds the number by itself")
+        return {**self._common_options(self.n_clusters), "plain_k_means": True}
+
+    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+        found = len(learned["centres"])
+        if found < self.n_clusters:
+            warnings.warn(
+                f"only {found} distinct rows, so {found} clusters instead of {self.n_clusters}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        super()._learn(learned, seed)
+
+
+def load(path: str | os.PathLike[str]) -> DPMeans:
+    """Read a model file, written by ``save`` or by ``madbayes cluster --model``.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    DPMeans
+        Fitted, without ``labels_`` and traces: those are not in the file.
+    """
+    with open(path, "rb") as file:
+        model = _core.Model.from_bytes(file.read())
+    fields = model.fields()
+    estimator = DPMeans(
+        penalty="auto" if fields["penalty"] is None else fields["penalty"],
+        n_clusters=len(fields["centres"]) if fields["penalty"] is None else None,
+        random_state=fields["seed"],
+    )
+    estimator._model = model
+    estimator.cluster_centers_ = fields["centres"]
+    estimator.n_clusters_ = len(fields["centres"])
+    estimator.penalty_ = float("nan") if fields["penalty"] is None else fields["penalty"]
+    estimator.objective_ = fields["objective"]
+    estimator.inertia_ = float(np.sum(fields["losses"]))
+    estimator.n_features_in_ = fields["centres"].shape[1]
+    estimator._n_features_out = len(fields["centres"])
+    columns = fields["columns"]
+    if columns != [str(j + 1) for j in range(len(columns))]:
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    return estimator
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1
