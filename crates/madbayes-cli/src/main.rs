@@ -57,22 +57,23 @@ fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// The error for people: the library's arguments under the names they have here.
+/// What the library's arguments are called here.
+const OPTIONS: [(&str, &str); 5] = [
+    ("n_clusters", "--clusters"),
+    ("max_clusters", "--max-clusters"),
+    ("restarts", "--restarts"),
+    ("max_passes", "--max-passes"),
+    ("concentration", "--concentration"),
+];
+
+/// The error for people, who know the library's arguments as options.
 fn message(error: &anyhow::Error) -> String {
-    match error.downcast_ref() {
-        Some(madbayes::Error::Argument { argument, allowed, found, help }) => {
-            let argument = match *argument {
-                "n_clusters" => "--clusters",
-                "max_clusters" => "--max-clusters",
-                "restarts" => "--restarts",
-                "max_passes" => "--max-passes",
-                "concentration" => "--concentration",
-                other => other,
-            };
-            madbayes::Error::argument(argument, allowed, found, help).to_string()
-        }
-        _ => format!("{error:#}"),
-    }
+    let text = format!("{error:#}");
+    let renamed = |(argument, option): &(&str, &str)| {
+        let rest = text.strip_prefix(argument).filter(|rest| rest.starts_with(" must be "))?;
+        Some(format!("{option}{rest}"))
+    };
+    OPTIONS.iter().find_map(renamed).unwrap_or(text)
 }
 
 /// `madbayes ... | head` is not a mistake.

@@ -27,8 +27,8 @@ pub trait Real:
     + std::ops::AddAssign
     + 'static
 {
-    /// Larger than every score.
-    const INFINITY: Self;
+    /// Half the gap between 1 and the next number: the largest relative error of one rounding.
+    const EPSILON: f64;
     /// The largest deviation from the reference point whose squares can still be summed over many columns.
     const LARGEST: f64;
     /// The smallest largest deviation whose squares do not vanish.
@@ -42,7 +42,7 @@ pub trait Real:
 }
 
 impl Real for f32 {
-    const INFINITY: f32 = f32::INFINITY;
+    const EPSILON: f64 = 0.5 * f32::EPSILON as f64;
     const LARGEST: f64 = 1e15;
     const SMALLEST: f64 = 1e-15;
     const NAME: &'static str = "float32";
@@ -56,7 +56,7 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
-    const INFINITY: f64 = f64::INFINITY;
+    const EPSILON: f64 = 0.5 * f64::EPSILON;
     const LARGEST: f64 = 1e140;
     const SMALLEST: f64 = 1e-140;
     const NAME: &'static str = "float64";
@@ -168,6 +168,16 @@ impl<'a, T: Real> Data<'a, T> {
                     "finite numbers of at least 0",
                     format!("{weight} for row {row}"),
                     "a weight of 2 counts a row twice, 0 ignores it",
+                ));
+            }
+            let positive = || weights.iter().copied().filter(|w| *w > 0.0);
+            let (least, most) = (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
+            if most > 1e12 * least {
+                return Err(Error::argument(
+                    "weights",
+                    "positive numbers within a factor of 1e12 of each other, or 0",
+                    format!("{least:e} beside {most:e}"),
+                    "the light rows would vanish beside the heavy ones; set them to 0",
                 ));
             }
             total_weight = weights.iter().sum();
@@ -294,6 +304,24 @@ impl<'a, T: Real> Data<'a, T> {
     }
 }
 
+/// Errors unless all rows are finite and near enough to `reference` for their squared distances to be summed.
+pub(crate) fn check_about<T: Real>(rows: Rows<T>, reference: &[T]) -> Result<()> {
+    check_finite(rows)?;
+    for (n, row) in rows.iter().enumerate() {
+        for (column, (&x, &r)) in row.iter().zip(reference).enumerate() {
+            if (x.into() - r.into()).abs() > T::LARGEST {
+                return Err(Error::Cell {
+                    row: n,
+                    column,
+                    found: format!("{:e}", x.into()),
+                    help: format!("{} squares overflow beyond {:e}; check the cell and its units", T::NAME, T::LARGEST),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Fails at the first cell that is NaN or infinite. (Sums of finite values can overflow too: then this passes.)
 fn check_finite<T: Real>(rows: Rows<T>) -> Result<()> {
     for (n, row) in rows.iter().enumerate() {
@@ -346,9 +374,12 @@ mod tests {
     #[test]
     fn bad_weights_are_named() {
         let rows = Rows::new(&[1.0, 2.0], 1).unwrap();
-        for (weights, message) in
-            [(vec![1.0], "1 numbers"), (vec![1.0, -1.0], "-1 for row 1"), (vec![0.0, 0.0], "all zero")]
-        {
+        for (weights, message) in [
+            (vec![1.0], "1 numbers"),
+            (vec![1.0, -1.0], "-1 for row 1"),
+            (vec![0.0, 0.0], "all zero"),
+            (vec![1e-3, 1e18], "1e-3 beside 1e18"),
+        ] {
             let error = Data::weighted(rows, Some(&weights)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }

@@ -34,7 +34,16 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 fn imports(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let production = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
-    for (number, line) in production.lines().enumerate() {
+    // An import over several lines is read as one.
+    let mut joined = String::new();
+    let mut inside = false;
+    for line in production.lines() {
+        inside |= line.contains("crate::{") && !line.trim_start().starts_with("//");
+        inside &= !line.contains(';');
+        joined.push_str(line.trim_end());
+        joined.push(if inside { ' ' } else { '\n' });
+    }
+    for (number, line) in joined.lines().enumerate() {
         if line.trim_start().starts_with("//") {
             continue;
         }
@@ -91,6 +100,7 @@ fn a_wrong_direction_is_seen() {
     assert_eq!(violations("hard", "use crate::gibbs::Chain;").len(), 1);
     assert_eq!(violations("prior", "fn f() { crate::likelihood::x() }").len(), 1);
     assert_eq!(violations("scan", "use crate::{data::Data, hard::Goal};").len(), 1);
+    assert_eq!(violations("scan", "use crate::{\n    data::Data,\n    hard::Goal,\n};").len(), 1);
     assert_eq!(violations("hard", "use crate::scan::assign;\n// crate::gibbs\n").len(), 0);
     assert_eq!(violations("structure", "#[cfg(test)]\nmod tests { use crate::model::X; }").len(), 0);
 }

@@ -6,11 +6,11 @@ use common::exact::{joint_test, law, ln_marginal, ln_prior, total_variation};
 use common::{data, uniform};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{ChainStart, CrpMixture, Schedule};
-use madbayes::likelihood::{Groups, Spherical, SphericalGroups};
-use madbayes::prior::{Concentration, Crp, CrpSeats, Seats};
+use madbayes::likelihood::{Spherical, SphericalGroups};
+use madbayes::prior::{Concentration, Crp, CrpSeats};
 use madbayes::random::{Stream, stream};
 use madbayes::structure::Partition;
-use madbayes::sweep::{LiveLabels, Regime, sweep};
+use madbayes::sweep::{LiveLabels, Regime, seat_all, sweep};
 use madbayes::watch::Unwatched;
 use rstest::rstest;
 
@@ -94,12 +94,7 @@ fn at_small_variance_both_regimes_choose_alike() {
                 let mut groups = SphericalGroups::new(&rows, Spherical { variance: s2, ..law(2) }).unwrap();
                 let ln_concentration = Crp::from_penalty(penalty, s2).unwrap().ln_concentration;
                 let mut seats = CrpSeats::new(ln_concentration, penalty);
-                for _ in 0..4 {
-                    groups.open();
-                    seats.open();
-                }
-                groups.refresh(&|row| labels.group(row));
-                (0..30).for_each(|row| seats.joined(labels.group(row), row));
+                seat_all(&labels, &mut seats, &mut groups);
                 let mut rng = stream(seed, Stream::Chain(0));
                 for _ in 0..2 {
                     sweep(&mut labels, &mut seats, &mut groups, regime, 0..30, &mut rng, &Unwatched);
@@ -125,12 +120,7 @@ fn collapsed_charges_equal_the_change_of_the_objective() {
         let mut labels = LiveLabels::new(&(0..25).map(|i| i % 5).collect::<Vec<u32>>());
         let mut groups = SphericalGroups::in_the_limit(&rows);
         let mut seats = CrpSeats::new(f64::NEG_INFINITY, penalty);
-        for _ in 0..5 {
-            groups.open();
-            seats.open();
-        }
-        groups.refresh(&|row| labels.group(row));
-        (0..25).for_each(|row| seats.joined(labels.group(row), row));
+        seat_all(&labels, &mut seats, &mut groups);
         let objective = |labels: &LiveLabels| {
             let partition = Partition::from_labels(labels.to_vec());
             common::sum_of_squares(&values, 3, &partition) + (partition.n_groups() - 1) as f64 * penalty

@@ -3,12 +3,12 @@
 use super::chain::{Chain, Schedule, run_chain};
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
-use crate::likelihood::{Groups, Spherical, SphericalGroups};
+use crate::likelihood::{Spherical, SphericalGroups};
 use crate::parallel::Workers;
-use crate::prior::{Concentration, Crp, CrpSeats, Seats};
+use crate::prior::{Concentration, Crp, CrpSeats};
 use crate::random::{Rng, Stream, stream};
 use crate::structure::Partition;
-use crate::sweep::LiveLabels;
+use crate::sweep::{LiveLabels, seat_all};
 use crate::watch::{Step, Watch};
 use rand::RngExt;
 
@@ -121,12 +121,7 @@ impl CrpMixture {
             let mut groups = SphericalGroups::new(data, self.likelihood.clone())?;
             // The limit plays no part here, so neither does a penalty.
             let mut seats = CrpSeats::new(ln_concentration, f64::INFINITY).with_hyperprior(self.hyperprior)?;
-            for _ in 0..labels.n_groups() {
-                groups.open();
-                seats.open();
-            }
-            groups.refresh(&|row| labels.group(row));
-            (0..data.n_rows()).for_each(|row| seats.joined(labels.group(row), row));
+            seat_all(&labels, &mut seats, &mut groups);
             let chain = run_chain(number, &mut labels, &mut seats, &mut groups, self.schedule, &mut rng, watch);
             let _ = watch.step(&Step::Run { run: number, of: self.chains });
             Ok(chain)

@@ -6,7 +6,7 @@ use crate::likelihood::{Groups, SphericalGroups};
 use crate::linalg::NO_LABEL;
 use crate::prior::{CrpSeats, DirichletMultinomialSeats, Seats};
 use crate::random::Rng;
-use crate::sweep::{LiveLabels, Regime, sweep};
+use crate::sweep::{LiveLabels, Regime, seat_all, sweep};
 use crate::watch::Step;
 use rand::seq::SliceRandom;
 
@@ -27,18 +27,16 @@ impl<T: Real> Run<'_, T> {
         let mut labels = LiveLabels::new(&state.labels);
         let mut groups = SphericalGroups::in_the_limit(self.data);
         let mut seats = self.seats();
-        for _ in 0..labels.n_groups() {
-            groups.open();
-            seats.open();
-        }
-        groups.refresh(&|row| labels.group(row));
-        (0..labels.n_rows()).for_each(|row| seats.joined(labels.group(row), row));
+        seat_all(&labels, seats.as_mut(), &mut groups);
         for _ in 1..self.max_passes {
             let regime = Regime::Limit { temperature: 0.0 };
             let visits = order.iter().copied();
             let swept = sweep(&mut labels, seats.as_mut(), &mut groups, regime, visits, rng, self.watch);
             groups.refresh(&|row| labels.group(row));
-            let objective = self.goal.objective(groups.loss(), labels.n_groups());
+            state.labels = labels.to_vec();
+            state.offsets = vec![0.0; labels.n_groups() * self.data.n_columns()];
+            self.take_means(state);
+            let objective = state.objective(&self.goal);
             let before = state.trace.last().copied();
             debug_assert!(before.is_none_or(|b| objective <= b + self.rounding(b)), "{before:?} -> {objective}");
             state.trace.push(objective);
@@ -52,9 +50,6 @@ impl<T: Real> Run<'_, T> {
                 break;
             }
         }
-        state.labels = labels.to_vec();
-        state.offsets = (0..labels.n_groups()).flat_map(|k| groups.mean_offset(k)).collect();
-        self.take_means(state);
     }
 
     /// The prior whose limit is the goal: the CRP, or the Dirichlet-multinomial where there is a cap (B Eq. 12).

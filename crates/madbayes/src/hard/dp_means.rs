@@ -103,14 +103,20 @@ impl DpMeans {
         let mut all = vec![first];
         // Later runs need their number only; they go in parallel where the first did not use the threads itself.
         let others = workers.map(runs - 1, |i| {
+            if watch.step(&Step::Chunk).is_break() {
+                return None;
+            }
             let run = self.run(data, i + 1, &workers, watch);
             let _ = watch.step(&Step::Run { run: i + 1, of: runs });
-            run
+            Some(run)
         });
-        for run in others {
+        let skipped = others.iter().any(Option::is_none);
+        for run in others.into_iter().flatten() {
             all.push(run?);
         }
-        Ok(best_of(all))
+        let mut best = best_of(all);
+        best.stopped |= skipped;
+        Ok(best)
     }
 
     /// Whether another run could end elsewhere: a random start, or rows taken in another order.

@@ -20,7 +20,7 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
 const TRIAL_WORK: f64 = 1e9;
 const MOST_TRIALS: f64 = 64.0;
-/// A move must lower the objective by this share of it, or rounding could move in circles.
+/// A move must lower the objective by this share of it.
 const WORTHWHILE: f64 = 1e-10;
 
 /// Two clusters and what merging them costs.
@@ -50,7 +50,8 @@ impl<T: Real> Run<'_, T> {
     pub fn polish(&self, state: &mut State) {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        while let Some(options) = self.options(state) {
+        while self.passes_left(state) > 0 {
+            let Some(options) = self.options(state) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else if !self.trial(state, &options) {
@@ -85,7 +86,7 @@ impl<T: Real> Run<'_, T> {
         let before = state.objective(&self.goal);
         let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
         let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
-        for plan in self.hopeful_plans(state, options).into_iter().take(most) {
+        for plan in self.hopeful_plans(state, options, most) {
             let mut changed = state.clone();
             self.apply(&mut changed, options, &plan);
             // The trace of a trial starts anew: the move itself may raise the objective.
@@ -96,7 +97,7 @@ impl<T: Real> Run<'_, T> {
                 return false;
             }
             let after = changed.objective(&self.goal);
-            if changed.k() <= self.goal.cap() && after < before - WORTHWHILE * before {
+            if changed.k() <= self.goal.cap() && after < before - self.worthwhile(before) {
                 changed.trace = std::mem::take(&mut state.trace);
                 changed.trace.push(after);
                 *state = changed;
@@ -120,33 +121,35 @@ impl<T: Real> Run<'_, T> {
         };
         let mut by_gain: Vec<usize> = (0..state.k()).filter(|&k| splits[k].is_some()).collect();
         by_gain.sort_by(|&a, &b| gain(&splits, b).total_cmp(&gain(&splits, a)).then(a.cmp(&b)));
-        Some(Options { splits, by_gain, merges: self.cheapest_merges(state) })
+        let merges = self.cheapest_merges(state);
+        state.stopped = merges.is_none();
+        Some(Options { splits, by_gain, merges: merges? })
     }
 
-    /// The cheapest partner of every cluster, cheapest first.
-    fn cheapest_merges(&self, state: &State) -> Vec<Merge> {
+    /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
+    fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
         let cost = |i: usize, j: usize| {
             let (a, b) = (state.weights[i], state.weights[j]);
             a * b / (a + b) * squared_distance(state.offset(i), state.offset(j))
         };
-        let mut merges: Vec<Merge> = self
-            .workers
-            .map(state.k(), |i| {
-                let cheapest = (0..state.k()).filter(|&j| j != i).min_by(|&a, &b| cost(i, a).total_cmp(&cost(i, b)));
-                cheapest.map(|j| Merge { keep: i.min(j), close: i.max(j), cost: cost(i, j) })
-            })
-            .into_iter()
-            .flatten()
-            .collect();
+        let partners = self.workers.map(state.k(), |i| {
+            if self.watch.step(&Step::Chunk).is_break() {
+                return None;
+            }
+            let others = (0..state.k()).filter(|&j| j != i).map(|j| (cost(i, j), j));
+            let cheapest = others.min_by(|a, b| a.0.total_cmp(&b.0));
+            Some(cheapest.map(|(cost, j)| Merge { keep: i.min(j), close: i.max(j), cost }))
+        });
+        let mut merges: Vec<Merge> = partners.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
         merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));
         merges.dedup_by(|a, b| (a.keep, a.close) == (b.keep, b.close));
-        merges
+        Some(merges)
     }
 
     fn certain_plan(&self, state: &State, options: &Options) -> Plan {
         let mut plan = Plan::default();
         let mut taken = vec![false; state.k()];
-        let least = WORTHWHILE * state.objective(&self.goal);
+        let least = self.worthwhile(state.objective(&self.goal));
         let take_merge = |plan: &mut Plan, taken: &mut Vec<bool>, merge: &Merge| {
             taken[merge.keep] = true;
             taken[merge.close] = true;
@@ -198,11 +201,17 @@ impl<T: Real> Run<'_, T> {
         plan
     }
 
-    /// Single moves that do not pay by themselves but might once the passes settle, the least costly first.
-    fn hopeful_plans(&self, state: &State, options: &Options) -> Vec<Plan> {
+    /// By how much a move must lower the objective, or rounding could move in circles.
+    fn worthwhile(&self, objective: f64) -> f64 {
+        WORTHWHILE * objective + self.rounding_of_squares()
+    }
+
+    /// Single moves that do not pay by themselves but might once the passes settle, the least costly first: at most
+    /// `most` of them, which are among as many of the cheapest merges and best splits.
+    fn hopeful_plans(&self, state: &State, options: &Options, most: usize) -> Vec<Plan> {
         let mut plans: Vec<(f64, Plan)> = Vec::new();
-        for merge in &options.merges {
-            for &k in &options.by_gain {
+        for merge in options.merges.iter().take(most) {
+            for &k in options.by_gain.iter().take(most) {
                 let gain = gain(&options.splits, k);
                 if gain < HOPE * merge.cost {
                     break;
@@ -220,7 +229,7 @@ impl<T: Real> Run<'_, T> {
         if let Goal::Penalty { penalty, .. } = self.goal
             && state.k() < self.goal.cap()
         {
-            for &k in &options.by_gain {
+            for &k in options.by_gain.iter().take(most) {
                 let gain = gain(&options.splits, k);
                 if gain > HOPE * penalty {
                     plans.push((penalty - gain, Plan { splits: vec![k], merges: vec![] }));
@@ -228,7 +237,7 @@ impl<T: Real> Run<'_, T> {
             }
         }
         plans.sort_by(|a, b| a.0.total_cmp(&b.0));
-        plans.into_iter().map(|(_, plan)| plan).collect()
+        plans.into_iter().take(most).map(|(_, plan)| plan).collect()
     }
 
     /// Carries out a plan: labels, means, weights and losses stay exact.

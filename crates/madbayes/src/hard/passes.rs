@@ -5,7 +5,7 @@ use super::Goal;
 use crate::data::{Data, Real};
 use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance, squared_distance};
 use crate::parallel::Workers;
-use crate::scan::{Assignment, assign};
+use crate::scan::{FarRow, assign};
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
@@ -26,7 +26,7 @@ pub(super) struct State {
     pub labels: Vec<u32>,
     /// Centres relative to the reference point, K x D.
     pub offsets: Vec<f64>,
-    n_columns: usize,
+    pub n_columns: usize,
     /// Weight of each cluster; empty before the first pass.
     pub weights: Vec<f64>,
     /// Loss of each cluster about its own mean; empty before the first pass.
@@ -125,29 +125,14 @@ impl<T: Real> Run<'_, T> {
         let offers_new = room > 0 && self.goal.penalty() > 0.0;
         let penalty = if offers_new { self.goal.penalty() } else { f64::INFINITY };
         let assigned = assign(self.data, &centres, penalty, &mut state.labels, self.workers, self.watch);
-        let ControlFlow::Continue(mut found) = assigned else {
-            state.offsets = centres.offsets().to_vec();
-            return ControlFlow::Break(());
-        };
-        let mut frozen = centres.offsets().to_vec();
-        let opened = self.open_clusters(state, &mut found, &mut frozen, room);
-        // Loss about the new mean: what is lost about the old centre, less W |mean - centre|^2.
-        let k = found.counts.len();
-        state.offsets = vec![0.0; k * d];
-        for i in 0..k {
-            let span = i * d..(i + 1) * d;
-            if found.weights[i] > 0.0 {
-                for (mean, sum) in state.offsets[span.clone()].iter_mut().zip(&found.sums[span.clone()]) {
-                    *mean = sum / found.weights[i];
-                }
-                let shift = squared_distance(&state.offsets[span.clone()], &frozen[span]);
-                found.losses[i] = (found.losses[i] - found.weights[i] * shift).max(0.0);
-            }
+        state.offsets = centres.offsets().to_vec();
+        let mut found = assigned?;
+        let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
+        if opened > 0 {
+            self.take_means(state);
+        } else {
+            self.take_assigned_means(state, found.weights, found.losses, &found.sums);
         }
-        state.weights = found.weights;
-        state.losses = found.losses;
-        let keep: Vec<bool> = state.weights.iter().map(|w| *w > 0.0).collect();
-        state.retain(&keep);
         let objective = state.objective(&self.goal);
         debug_assert!(
             state.trace.last().is_none_or(|before| objective <= before + self.rounding(*before)),
@@ -160,47 +145,94 @@ impl<T: Real> Run<'_, T> {
         ControlFlow::Continue(if unchanged { Passed::Unchanged } else { Passed::Moved })
     }
 
-    /// What rounding may add to an objective.
+    /// What rounding may add to an objective: a share of it, and of what the rows' own squares are rounded by.
     pub fn rounding(&self, objective: f64) -> f64 {
-        (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + 1e-250
+        (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + self.rounding_of_squares()
+    }
+
+    /// Rounding of the sum of all squared distances from the reference point.
+    pub fn rounding_of_squares(&self) -> f64 {
+        let square: f64 = self.data.spreads().iter().map(|s| s * s).sum();
+        1e-14 * self.data.total_weight() * square
     }
 
     /// Opens clusters at far rows, farthest first: a row that still pays more than the penalty beside those opened
     /// before it gets a cluster of its own and saves the difference. At most as many as there are clusters already
     /// (or 16), so that K doubles from pass to pass and the number of passes does not grow with K.
-    fn open_clusters(&self, state: &mut State, found: &mut Assignment, frozen: &mut Vec<f64>, room: usize) -> usize {
-        let (data, d) = (self.data, self.data.n_columns());
-        let limit = room.min(found.counts.len().max(16));
-        let mut candidates = std::mem::take(&mut found.far);
+    fn open_clusters(&self, state: &mut State, mut candidates: Vec<FarRow>, room: usize) -> usize {
+        let (data, d, first) = (self.data, self.data.n_columns(), state.k());
+        let limit = room.min(first.max(16));
         candidates.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
-        let first = found.counts.len();
         for far in candidates {
-            let opened = found.counts.len() - first;
-            if opened == limit {
+            if state.k() - first == limit {
                 break;
             }
             let (row, weight) = (data.rows().row(far.row), data.weight(far.row));
-            let distance_to = |k: usize| offset_squared_distance(row, data.reference(), &frozen[k * d..(k + 1) * d]);
-            if (first..first + opened).any(|k| weight * distance_to(k) <= self.goal.penalty()) {
+            let pays = |k: usize| weight * offset_squared_distance(row, data.reference(), state.offset(k));
+            if (first..state.k()).any(|k| pays(k) <= self.goal.penalty()) {
                 continue;
             }
-            let old = state.labels[far.row] as usize;
-            state.labels[far.row] = found.counts.len() as u32;
-            found.counts[old] -= 1;
-            found.weights[old] -= weight;
-            found.losses[old] = (found.losses[old] - far.pays).max(0.0);
-            add_offset_row(&mut found.sums[old * d..(old + 1) * d], row, data.reference(), -weight);
-            if found.counts[old] == 0 {
-                found.weights[old] = 0.0;
-            }
+            state.labels[far.row] = state.k() as u32;
             let mut own = vec![0.0; d];
             add_offset_row(&mut own, row, data.reference(), 1.0);
-            frozen.extend_from_slice(&own);
-            found.sums.extend(own.iter().map(|x| weight * x));
-            found.counts.push(1);
-            found.weights.push(weight);
-            found.losses.push(0.0);
+            state.offsets.extend_from_slice(&own);
         }
-        found.counts.len() - first
+        state.k() - first
     }
+
+    /// Means, weights and losses from the sums of an assignment to the present centres. The loss about the new mean is
+    /// what is lost about the old centre, less W |mean - centre|^2.
+    fn take_assigned_means(&self, state: &mut State, weights: Vec<f64>, mut losses: Vec<f64>, sums: &[f64]) {
+        let d = self.data.n_columns();
+        let before: f64 = losses.iter().sum();
+        for (k, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+            let span = k * d..(k + 1) * d;
+            let mean: Vec<f64> = sums[span.clone()].iter().map(|s| s / weight).collect();
+            let shift = squared_distance(&mean, &state.offsets[span.clone()]);
+            losses[k] = (losses[k] - weight * shift).max(0.0);
+            state.offsets[span].copy_from_slice(&mean);
+        }
+        (state.weights, state.losses) = (weights, losses);
+        // Centres that came from far away leave nothing but rounding of the difference.
+        let after: f64 = state.losses.iter().sum();
+        if after.is_nan() || after < 1e-4 * before {
+            self.measure(state);
+        }
+        let keep: Vec<bool> = state.weights.iter().map(|w| *w > 0.0).collect();
+        state.retain(&keep);
+    }
+
+    /// Weights, means and losses of the labels, from the rows; clusters without weight go.
+    pub fn take_means(&self, state: &mut State) {
+        let (data, d) = (self.data, self.data.n_columns());
+        let k = state.k();
+        let (mut weights, mut sums) = (vec![0.0; k], vec![0.0; k * d]);
+        for (n, label) in assigned(&state.labels) {
+            weights[label] += data.weight(n);
+            add_offset_row(&mut sums[label * d..(label + 1) * d], data.rows().row(n), data.reference(), data.weight(n));
+        }
+        for (sum, weight) in sums.chunks_exact_mut(d).zip(&weights).filter(|(_, w)| **w > 0.0) {
+            sum.iter_mut().for_each(|s| *s /= weight);
+        }
+        (state.weights, state.offsets) = (weights, sums);
+        self.measure(state);
+        let keep: Vec<bool> = state.weights.iter().map(|w| *w > 0.0).collect();
+        state.retain(&keep);
+    }
+
+    /// Losses of the labels about the present centres, from the rows.
+    fn measure(&self, state: &mut State) {
+        let mut losses = vec![0.0; state.k()];
+        for (n, label) in assigned(&state.labels) {
+            let row = self.data.rows().row(n);
+            let distance = offset_squared_distance(row, self.data.reference(), state.offset(label));
+            losses[label] += self.data.weight(n) * distance;
+        }
+        state.losses = losses;
+    }
+}
+
+/// Rows that have a label, with it.
+fn assigned(labels: &[u32]) -> impl Iterator<Item = (usize, usize)> {
+    labels.iter().enumerate().filter(|(_, l)| **l != NO_LABEL).map(|(n, l)| (n, *l as usize))
 }

@@ -7,6 +7,7 @@ const BUDGET: f64 = 1e7;
 /// Passes of a typical run.
 const TYPICAL_PASSES: f64 = 20.0;
 const MOST: f64 = 32.0;
+const MOST_ASKED_FOR: usize = 1_000_000;
 
 /// How many runs of an algorithm; the best is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,7 +22,12 @@ pub enum Restarts {
 impl Restarts {
     pub(super) fn check(&self) -> Result<()> {
         match self {
-            Restarts::Exactly(0) => Err(Error::argument("restarts", "at least 1", 0, "one run gives one answer")),
+            Restarts::Exactly(runs) if !(1..=MOST_ASKED_FOR).contains(runs) => Err(Error::argument(
+                "restarts",
+                format!("at least 1 and at most {MOST_ASKED_FOR}"),
+                runs,
+                "one run gives one answer",
+            )),
             _ => Ok(()),
         }
     }

@@ -1,9 +1,10 @@
 //! Serial DP-means as Kulis & Jordan (2012) have it, with empty clusters deleted (Broderick 2013, Sec. 2).
 
 use super::passes::{Run, State};
-use crate::data::{CHUNK, Real};
-use crate::linalg::{NO_LABEL, add_offset_row, squared_distance};
+use crate::data::Real;
+use crate::linalg::{add_offset_row, squared_distance};
 use crate::random::Rng;
+use crate::sweep::ROWS_PER_POLL;
 use crate::watch::Step;
 use rand::seq::SliceRandom;
 
@@ -44,7 +45,7 @@ impl<T: Real> Run<'_, T> {
         let mut changed = false;
         let mut row = vec![0.0; d];
         for (visited, &n) in order.iter().enumerate() {
-            if visited % CHUNK == 0 && self.watch.step(&Step::Chunk).is_break() {
+            if visited % ROWS_PER_POLL == 0 && self.watch.step(&Step::Chunk).is_break() {
                 state.stopped = true;
                 return changed;
             }
@@ -66,29 +67,5 @@ impl<T: Real> Run<'_, T> {
         }
         self.take_means(state);
         changed
-    }
-
-    /// Weights, means and losses of the labels; clusters without weight go.
-    pub fn take_means(&self, state: &mut State) {
-        let (data, d) = (self.data, self.data.n_columns());
-        let k = state.k();
-        let (mut weights, mut sums, mut losses) = (vec![0.0; k], vec![0.0; k * d], vec![0.0; k]);
-        let assigned =
-            || state.labels.iter().enumerate().filter(|(_, l)| **l != NO_LABEL).map(|(n, l)| (n, *l as usize));
-        for (n, label) in assigned() {
-            weights[label] += data.weight(n);
-            add_offset_row(&mut sums[label * d..(label + 1) * d], data.rows().row(n), data.reference(), data.weight(n));
-        }
-        for (sum, weight) in sums.chunks_exact_mut(d).zip(&weights).filter(|(_, w)| **w > 0.0) {
-            sum.iter_mut().for_each(|s| *s /= weight);
-        }
-        for (n, label) in assigned() {
-            let mean = &sums[label * d..(label + 1) * d];
-            let distance = crate::linalg::offset_squared_distance(data.rows().row(n), data.reference(), mean);
-            losses[label] += data.weight(n) * distance;
-        }
-        let keep: Vec<bool> = weights.iter().map(|w| *w > 0.0).collect();
-        (state.weights, state.offsets, state.losses) = (weights, sums, losses);
-        state.retain(&keep);
     }
 }

@@ -68,6 +68,17 @@ impl<'a, T: Real> SphericalGroups<'a, T> {
     /// No groups yet.
     pub fn new(data: &'a Data<'a, T>, law: Spherical) -> Result<Self> {
         law.check(data.n_columns())?;
+        let square: f64 = data.spreads().iter().map(|s| s * s).sum();
+        let far: f64 = law.prior_mean.iter().zip(data.reference()).map(|(m, &r)| (m - r.into()).powi(2)).sum();
+        let scale = (square + far) / law.variance;
+        if scale.is_nan() || scale > 1e200 || law.variance.max(law.prior_variance) > 1e280 {
+            return Err(Error::argument(
+                "variance",
+                format!("of the order of the data's squared spread, {square:e}"),
+                law.variance,
+                "it is the variance of a row about its group's mean, in every column",
+            ));
+        }
         let prior_offset = law.prior_mean.iter().zip(data.reference()).map(|(m, &r)| m - r.into()).collect();
         let row = vec![0.0; data.n_columns()];
         Ok(SphericalGroups { data, law, prior_offset, sizes: vec![], sums: vec![], squares: vec![], row })
@@ -152,7 +163,7 @@ impl<T: Real> Groups for SphericalGroups<'_, T> {
         let (s2, r2) = (self.law.variance, self.law.prior_variance);
         let d = self.data.n_columns() as f64;
         let density = |n: f64, distance: f64| {
-            let variance = s2 + s2 * r2 / (n * r2 + s2);
+            let variance = s2 * (1.0 + r2 / (n * r2 + s2));
             -0.5 * d * (TAU * variance).ln() - distance / (2.0 * variance)
         };
         let shares = |n: f64| (r2 / (n * r2 + s2), s2 / (n * r2 + s2));
@@ -275,6 +286,8 @@ mod tests {
             (Spherical { variance: 0.0, ..good.clone() }, "variance must be"),
             (Spherical { prior_variance: f64::NAN, ..good.clone() }, "prior_variance must be"),
             (Spherical { prior_mean: vec![], ..good.clone() }, "prior_mean must be 1 finite numbers"),
+            (Spherical { variance: 1e-308, ..good.clone() }, "variance must be of the order"),
+            (Spherical { variance: 1e290, ..good.clone() }, "variance must be of the order"),
         ] {
             assert!(SphericalGroups::new(&data, law).unwrap_err().to_string().starts_with(name));
         }

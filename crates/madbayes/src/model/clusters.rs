@@ -1,6 +1,6 @@
 //! A fitted clustering as a model: which cluster new rows belong to, and which rows fit nowhere.
 
-use crate::data::{Data, Real, Rows};
+use crate::data::{Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::hard::{Clustering, nearest_centres};
 use crate::linalg::squared_distance;
@@ -91,8 +91,8 @@ impl ClusterModel {
         }
         let prepared = self.standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
         let rows = prepared.as_ref().map_or(Ok(rows), |values| Rows::new(values, rows.n_columns()))?;
-        Data::new(rows)?;
         let reference: Vec<T> = self.reference.iter().map(|&r| T::from_f64(r)).collect();
+        check_about(rows, &reference)?;
         let labels = nearest_centres(rows, &reference, &self.centres.concat(), workers);
         let distance = |(row, label): (&[T], &u32)| {
             let row: Vec<f64> = row.iter().map(|&x| x.into()).collect();

@@ -28,10 +28,14 @@ impl Standardise {
         let mut squares = vec![0.0; d];
         for row in data.rows().iter() {
             for j in 0..d {
-                squares[j] += (row[j].into() - means[j]).powi(2);
+                // In units of the spread, so that no square vanishes.
+                squares[j] += ((row[j].into() - means[j]) / data.spreads()[j].max(f64::MIN_POSITIVE)).powi(2);
             }
         }
-        let scale = |j: usize| if data.spreads()[j] > 0.0 { (squares[j] / n).sqrt() } else { 1.0 };
+        let scale = |j: usize| match data.spreads()[j] {
+            spread if spread > 0.0 => spread * (squares[j] / n).sqrt(),
+            _ => 1.0,
+        };
         Standardise { scales: (0..d).map(scale).collect(), means }
     }
 
@@ -78,5 +82,9 @@ mod tests {
             assert!((x - y).abs() < 1e-9);
         }
         assert!(standardise.apply(Rows::new(&values, 9).unwrap()).is_err());
+        let tiny = [0.0, 1.0, 0.0, 2.0, 1e-200, 3.0f64];
+        let tiny = Rows::new(&tiny, 2).unwrap();
+        let out = Standardise::fit(&Data::new(tiny).unwrap()).apply(tiny).unwrap();
+        assert!(out.iter().all(|x| x.is_finite() && x.abs() < 3.0), "{out:?}");
     }
 }

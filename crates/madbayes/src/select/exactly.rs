@@ -12,6 +12,8 @@ use crate::watch::Watch;
 
 /// Numbers of clusters on either side of K that its loss is compared with (K = 1 always is).
 const NEIGHBOURS: usize = 2;
+/// Rows x columns x clusters up to which a neighbour is also fitted from starts of its own.
+const SMALL: usize = 1 << 22;
 
 /// The penalties for which a number of clusters is optimal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +47,8 @@ pub struct ExactFit {
 }
 
 /// Exactly `k` clusters: from `parameters`' own start and restarts, and from DP-means at the farthest-first penalty, the
-/// better of both; then measured against its neighbours, which may improve it further. The parameters' goal is not used.
+/// better of both; then measured against its neighbours, which may improve it further (by the parallel algorithm, whatever
+/// the parameters say). The parameters' goal is not used.
 pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watch: &dyn Watch) -> Result<ExactFit> {
     let exactly = |k: usize| DpMeans { goal: Goal::Exactly(k), ..parameters.clone() };
     let mut best = exactly(k).fit(data, watch)?;
@@ -75,7 +78,10 @@ pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watc
             continue;
         }
         // Rows distinct only by rounding cannot be told apart: then there is no such neighbour.
-        let Ok(neighbour) = warm(&best, other) else { continue };
+        let Ok(mut neighbour) = warm(&best, other) else { continue };
+        if (data.n_rows() * data.n_columns() * other) < SMALL {
+            keep_better(&mut neighbour, exactly(other).fit(data, watch)?);
+        }
         losses.push((other, neighbour.loss()));
         if other != 1 {
             keep_better(&mut best, warm(&neighbour, k)?);
@@ -96,12 +102,17 @@ fn neighbours(k: usize, n_rows: usize) -> Vec<usize> {
     all
 }
 
+/// The better of two fits, with the traces of both.
 fn keep_better(best: &mut Clustering, other: Clustering) {
     let stopped = best.stopped || other.stopped;
+    let runs = best.traces.len();
+    let mut traces = std::mem::take(&mut best.traces);
+    traces.extend(other.traces.iter().cloned());
     if other.objective < best.objective {
         *best = other;
+        best.best_run += runs;
     }
-    best.stopped = stopped;
+    (best.traces, best.stopped) = (traces, stopped);
 }
 
 /// The interval on which K beats every other K whose loss is known; none if it is empty.

@@ -1,6 +1,7 @@
 //! Farthest-first (Kulis & Jordan 2012): a penalty for about K clusters.
 
 use crate::data::{Data, Real};
+use crate::hard::mean_offset;
 use crate::linalg::{Kernel, add_offset_row, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 use crate::scan::{Chunk, scan};
@@ -9,11 +10,7 @@ use crate::watch::Watch;
 /// T = {global mean}; K times, the row farthest from T joins T. The squared distance of the K-th is the penalty.
 /// Rows of weight 0 do not count. Stopped by the watch, it answers with what it has.
 pub fn farthest_first_penalty<T: Real>(data: &Data<T>, k: usize, workers: &Workers, watch: &dyn Watch) -> f64 {
-    let d = data.n_columns();
-    let mut joined = vec![0.0; d];
-    for n in 0..data.n_rows() {
-        add_offset_row(&mut joined, data.rows().row(n), data.reference(), data.weight(n) / data.total_weight());
-    }
+    let mut joined = mean_offset(data);
     let mut distances = vec![f64::INFINITY; data.n_rows()];
     let mut penalty = 0.0;
     for _ in 0..k {

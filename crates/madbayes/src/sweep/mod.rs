@@ -5,7 +5,6 @@ mod labels;
 
 pub use labels::LiveLabels;
 
-use crate::data::CHUNK;
 use crate::likelihood::Groups;
 use crate::prior::Seats;
 use crate::random::{Rng, draw_ln_weights};
@@ -35,8 +34,21 @@ pub struct Swept {
     pub stopped: bool,
 }
 
+/// Rows between two looks at the watch: rows are slow here when there are many groups and columns.
+pub(crate) const ROWS_PER_POLL: usize = 64;
+
 /// A move must be cheaper than staying by this share of the charge: rounding does not move rows.
 const MARGIN: f64 = 1e-12;
+
+/// Opens a group for every label and seats every row: prior and likelihood hold what the labels say.
+pub fn seat_all(labels: &LiveLabels, seats: &mut dyn Seats, groups: &mut dyn Groups) {
+    for _ in 0..labels.n_groups() {
+        groups.open();
+        seats.open();
+    }
+    groups.refresh(&|row| labels.group(row));
+    (0..labels.n_rows()).for_each(|row| seats.joined(labels.group(row), row));
+}
 
 /// Visits the rows in the given order once.
 pub fn sweep(
@@ -51,7 +63,7 @@ pub fn sweep(
     let mut swept = Swept::default();
     let mut scores = Vec::new();
     for (visited, row) in order.into_iter().enumerate() {
-        if visited % CHUNK == 0 && watch.step(&Step::Chunk).is_break() {
+        if visited % ROWS_PER_POLL == 0 && watch.step(&Step::Chunk).is_break() {
             swept.stopped = true;
             break;
         }

@@ -2,12 +2,12 @@
 
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{Agreement, CrpMixture, Schedule, geweke};
-use madbayes::likelihood::{Groups, Spherical, SphericalGroups};
-use madbayes::prior::{Concentration, Crp, CrpSeats, Seats};
+use madbayes::likelihood::{Spherical, SphericalGroups};
+use madbayes::prior::{Concentration, Crp, CrpSeats, Seats as _};
 use madbayes::random::{Rng, Stream, stream};
 use madbayes::special::{ln_gamma, ln_sum_exp};
 use madbayes::structure::Partition;
-use madbayes::sweep::{LiveLabels, Regime, sweep};
+use madbayes::sweep::{LiveLabels, Regime, seat_all, sweep};
 use madbayes::watch::Unwatched;
 use rand_distr::{Distribution, Gamma, Normal};
 use std::collections::HashMap;
@@ -109,12 +109,7 @@ pub fn joint_test(n_draws: usize) -> Vec<Agreement> {
             let mut seats = CrpSeats::new(joint.concentration.ln(), f64::INFINITY)
                 .with_hyperprior(Concentration::Gamma { shape, rate })
                 .unwrap();
-            for _ in 0..labels.n_groups() {
-                groups.open();
-                seats.open();
-            }
-            groups.refresh(&|row| labels.group(row));
-            (0..7).for_each(|row| seats.joined(labels.group(row), row));
+            seat_all(&labels, &mut seats, &mut groups);
             sweep(&mut labels, &mut seats, &mut groups, Regime::Posterior, 0..7, rng, &Unwatched);
             seats.refresh(rng);
             joint.concentration = seats.ln_concentration().exp();

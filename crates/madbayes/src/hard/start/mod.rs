@@ -44,6 +44,15 @@ impl Start {
                 "leave the centre out",
             ));
         }
+        let reference = data.reference().iter().map(|&r| r.into()).cycle();
+        if let Some(i) = centres.iter().zip(reference).position(|(c, r): (&f64, f64)| (c - r).abs() > T::LARGEST) {
+            return Err(Error::argument(
+                "start",
+                format!("centres within {:e} of the data", T::LARGEST),
+                format!("{:e} for centre {}, column {}", centres[i], i / d, i % d),
+                "start from centres among the rows",
+            ));
+        }
         if centres.len() / d > goal.cap() {
             return Err(Error::argument(
                 "start",
@@ -72,7 +81,7 @@ impl Start {
 }
 
 /// The weighted mean of all rows, relative to the reference point.
-pub(super) fn mean_offset<T: Real>(data: &Data<T>) -> Vec<f64> {
+pub(crate) fn mean_offset<T: Real>(data: &Data<T>) -> Vec<f64> {
     let mut sum = vec![0.0; data.n_columns()];
     for index in 0..data.n_chunks() {
         let (start, end) = data.chunk(index);

@@ -1,0 +1,191 @@
+//! The end of a run: labels and centres that agree, every row in a cluster, K as asked for.
+
+use super::Goal;
+use super::clustering::{Clustering, losses, nearest_centres};
+use super::passes::{Run, State};
+use super::start::mean_offset;
+use crate::data::{Data, Real};
+use crate::error::{Error, Result};
+use crate::linalg::NO_LABEL;
+use crate::watch::Unwatched;
+use std::collections::HashMap;
+
+/// Rows x columns x clusters that a stopped run may still look at: a small part of half a second.
+const WORK_AFTER_STOP: f64 = 1e9;
+
+impl<T: Real> Run<'_, T> {
+    /// Centres in order of first appearance, labels as the centres say, the objective of both. A stopped run keeps the
+    /// labels it has: another look at every centre for every row could take long.
+    pub fn finish(&self, mut state: State) -> Result<Clustering> {
+        let d = self.data.n_columns();
+        let (centres, labels) = if state.stopped {
+            self.make_whole(&mut state)?;
+            self.as_it_is(&state)
+        } else {
+            self.settled(&mut state)?
+        };
+        let (mut sizes, mut weights) = (vec![0; centres.len() / d], vec![0.0; centres.len() / d]);
+        for (n, &label) in labels.iter().enumerate() {
+            sizes[label as usize] += 1;
+            weights[label as usize] += self.data.weight(n);
+        }
+        let losses = losses(self.data, &centres, &labels, self.workers);
+        let objective = self.goal.objective(losses.iter().sum(), sizes.len());
+        state.trace.push(objective);
+        Ok(Clustering {
+            labels,
+            centres,
+            n_columns: d,
+            reference: self.data.reference().iter().map(|&r| r.into()).collect(),
+            sizes,
+            weights,
+            losses,
+            goal: self.goal,
+            objective,
+            traces: vec![state.trace.clone()],
+            trace: state.trace,
+            best_run: 0,
+            converged: state.converged,
+            stopped: state.stopped,
+        })
+    }
+
+    /// Centres and the labels they imply. A centre that no row is nearest to has a twin, and goes; where K is asked for
+    /// exactly, another cluster is split instead.
+    fn settled(&self, state: &mut State) -> Result<(Vec<f64>, Vec<u32>)> {
+        const TRIES: usize = 3;
+        for _ in 0..TRIES {
+            if let Goal::Exactly(wanted) = self.goal {
+                self.fill_up(state, wanted)?;
+            }
+            let order = first_appearances(&state.labels, state.k());
+            let centres = self.centres(state, &order);
+            let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
+            let taken = first_appearances(&labels, order.len());
+            if taken.len() == order.len() {
+                return Ok((centres, labels));
+            }
+            let offsets: Vec<f64> = order.iter().flat_map(|&k| state.offset(k).to_vec()).collect();
+            (state.labels, state.offsets) = (labels, offsets);
+            self.take_means(state);
+        }
+        Ok(self.as_it_is(state))
+    }
+
+    /// Splits until there are `wanted` clusters.
+    fn fill_up(&self, state: &mut State, wanted: usize) -> Result<()> {
+        let unwatched = Run { watch: &Unwatched, ..*self };
+        while state.k() < wanted {
+            let moved = unwatched.options(state).is_some_and(|options| unwatched.certain_moves(state, &options));
+            if !moved {
+                let distinct = distinct_rows(self.data).len().min(state.k());
+                return Err(Error::Distinct { distinct, wanted });
+            }
+            unwatched.settle(state, 0.0, 2);
+        }
+        Ok(())
+    }
+
+    /// Labels and centres of the run as they are, in order of first appearance.
+    fn as_it_is(&self, state: &State) -> (Vec<f64>, Vec<u32>) {
+        let order = first_appearances(&state.labels, state.k());
+        let mut names = vec![0; state.k()];
+        order.iter().enumerate().for_each(|(new, &old)| names[old] = new as u32);
+        let labels = state.labels.iter().map(|&l| if l == NO_LABEL { 0 } else { names[l as usize] }).collect();
+        (self.centres(state, &order), labels)
+    }
+
+    /// After a stop: a label for every row and means that fit them, and K as asked for, without another long look.
+    fn make_whole(&self, state: &mut State) -> Result<()> {
+        if state.weights.is_empty() {
+            self.label_by_start(state);
+        }
+        state.labels.iter_mut().filter(|l| **l == NO_LABEL).for_each(|l| *l = 0);
+        self.take_means(state);
+        // Rows of no weight may have lost their cluster.
+        state.labels.iter_mut().filter(|l| **l == NO_LABEL).for_each(|l| *l = 0);
+        if let Goal::Exactly(wanted) = self.goal
+            && state.k() < wanted
+        {
+            self.add_single_rows(state, wanted)?;
+            self.take_means(state);
+        }
+        Ok(())
+    }
+
+    /// Stopped before the first pass was over: rows join the nearest centre of the start if that is quickly done, else
+    /// all are one cluster.
+    fn label_by_start(&self, state: &mut State) {
+        let work = (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
+        if work <= WORK_AFTER_STOP {
+            let centres = self.centres(state, &(0..state.k()).collect::<Vec<_>>());
+            state.labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
+        } else {
+            state.offsets = mean_offset(self.data);
+            state.labels.fill(0);
+        }
+    }
+
+    /// Takes distinct rows out of larger clusters, each into a cluster of its own, until there are `wanted` clusters.
+    fn add_single_rows(&self, state: &mut State, wanted: usize) -> Result<()> {
+        let mut sizes = vec![0usize; state.k()];
+        state.labels.iter().for_each(|&l| sizes[l as usize] += 1);
+        let rows = distinct_rows(self.data);
+        let mut first: Vec<usize> = rows.values().copied().collect();
+        first.sort_unstable();
+        for n in first {
+            let label = state.labels[n] as usize;
+            if state.k() == wanted {
+                return Ok(());
+            }
+            // The cluster keeps a row that differs from this one, so that no two clusters hold equal rows only.
+            let mean = state.offset(label);
+            let differs =
+                crate::linalg::offset_squared_distance(self.data.rows().row(n), self.data.reference(), mean) > 0.0;
+            if sizes[label] > 1 && differs {
+                sizes[label] -= 1;
+                sizes.push(1);
+                state.labels[n] = state.k() as u32;
+                state.offsets.extend(std::iter::repeat_n(0.0, state.n_columns));
+            }
+        }
+        if state.k() == wanted { Ok(()) } else { Err(Error::Distinct { distinct: rows.len().min(state.k()), wanted }) }
+    }
+
+    /// These clusters' centres in the units of the data.
+    fn centres(&self, state: &State, clusters: &[usize]) -> Vec<f64> {
+        let mut centres = Vec::with_capacity(clusters.len() * self.data.n_columns());
+        for &k in clusters {
+            let columns = state.offset(k).iter().zip(self.data.reference()).zip(self.data.ranges());
+            centres.extend(columns.map(|((offset, &reference), &(low, high))| {
+                let centre = offset + reference.into();
+                // A mean lies in the range of its column; rounding about the reference point does not know that.
+                if state.weights.is_empty() { centre } else { centre.clamp(low, high) }
+            }));
+        }
+        centres
+    }
+}
+
+/// Clusters in the order in which rows first name them.
+fn first_appearances(labels: &[u32], k: usize) -> Vec<usize> {
+    let mut order = Vec::with_capacity(k);
+    let mut seen = vec![false; k];
+    for &label in labels.iter().filter(|l| **l != NO_LABEL) {
+        if !std::mem::replace(&mut seen[label as usize], true) {
+            order.push(label as usize);
+        }
+    }
+    order
+}
+
+/// The first of every set of equal rows that have weight.
+fn distinct_rows<T: Real>(data: &Data<T>) -> HashMap<Vec<u64>, usize> {
+    let mut rows = HashMap::new();
+    for (n, row) in data.rows().iter().enumerate().filter(|(n, _)| data.weight(*n) > 0.0) {
+        // Adding 0 makes 0 of -0.
+        let key: Vec<u64> = row.iter().map(|&x| (x.into() + 0.0f64).to_bits()).collect();
+        rows.entry(key).or_insert(n);
+    }
+    rows
+}
