@@ -110,7 +110,6 @@ fn asked_for_k_clusters_it_finds_k_and_a_penalty_that_leads_there() {
 }
 
 #[test]
-#[ignore = "fit_exactly seeks its neighbours from one start only: their losses, and so the ends, can be wrong"]
 fn where_the_penalties_for_k_clusters_end_those_for_its_neighbours_begin() {
     let folder = folder_of_blobs();
     let mut above = f64::INFINITY;
@@ -394,7 +393,6 @@ fn a_single_row_a_constant_column_and_equal_rows_are_data_like_any_other() {
 }
 
 #[test]
-#[ignore = "Run::rounding is relative to an objective of 0: the debug assertion of a pass fails at 3e-31"]
 fn as_many_clusters_as_distinct_rows_cost_nothing() {
     let folder = Folder::new();
     folder.write("equal.csv", "a,b\n1,2\n1,2\n1,2\n5,6\n5,6\n");

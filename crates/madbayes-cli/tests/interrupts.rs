@@ -132,13 +132,11 @@ fn ctrl_c_ends_soon_however_many_clusters_a_penalty_leads_to() {
 }
 
 #[test]
-#[ignore = "Run::finish fills up to K with unwatched passes: seconds"]
 fn ctrl_c_ends_soon_however_many_clusters_are_asked_for() {
     assert_eq!(ends_soon("--clusters 2000 --restarts 1")["n_groups"], 2000);
 }
 
 #[test]
-#[ignore = "DpMeans::fit begins and finishes every run that is left, though it was told to stop"]
 fn ctrl_c_ends_soon_however_many_restarts_are_left() {
     for options in ["--penalty 1e8", "--clusters 2"] {
         let json = ends_soon(&format!("{options} --max-passes 2 --restarts 1000"));
