@@ -161,15 +161,25 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
     let d = rows.n_columns();
     assert!(reference.len() == d && centres.n_columns == d, "rows, reference and centres have the same columns");
-    // A sum of d products is off by at most d roundings of its terms; packing rounds twice more.
-    let rounding = (d + 4) as f64 * V::Number::EPSILON;
+    // The roundings of d products add up like a random walk; four standard deviations, and what packing rounds.
+    let number = V::Number::from_f64;
+    // SAFETY: the caller vouches for the instructions.
+    let (zero, one, minus_one, minus_two, rounding) = unsafe {
+        let rounding = 2.0 * (4.0 * (d as f64).sqrt() + 8.0) * V::Number::EPSILON;
+        (
+            V::splat(number(0.0)),
+            V::splat(number(1.0)),
+            V::splat(number(-1.0)),
+            V::splat(number(-2.0)),
+            V::splat(number(rounding)),
+        )
+    };
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
-    // Index, best and second score, and squared norm of every row of the block.
-    let mut found = [[V::Number::default(); LARGEST_BLOCK]; 4];
+    let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     for (values, labels) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)) {
         turn(values, reference, lanes, &mut block);
-        // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, `found` room for two vectors each.
+        // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
         unsafe {
             let mut norms = [V::splat(V::Number::default()); 2];
             for column in block.chunks_exact(lanes) {
@@ -202,27 +212,26 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                     let number = V::splat(V::Number::from_f64((first + p) as f64));
                     for half in 0..2 {
                         let score = scores[p][half];
-                        let loser = score.where_greater(best[half], best[half], score);
-                        second[half] = loser.where_greater(second[half], loser, second[half]);
                         index[half] = score.where_greater(best[half], number, index[half]);
-                        best[half] = score.where_greater(best[half], score, best[half]);
+                        second[half] = second[half].larger(score.smaller(best[half]));
+                        best[half] = best[half].larger(score);
                     }
                 }
             }
-            for (half, values) in [index, best, second, norms].iter().zip(&mut found).flat_map(|(v, to)| {
-                let to = to.as_mut_ptr();
-                [(v[0], to), (v[1], to.add(V::LANES))]
-            }) {
-                half.store(values);
+            for half in 0..2 {
+                // Centres that could be nearest are no longer than |x| + the distance to the best one:
+                // in doubt where best - second <= 2 rounding (|x|^2 + distance^2).
+                let distance = best[half].multiply_add(minus_two, norms[half]).larger(zero);
+                let doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
+                let gap = second[half].multiply_add(minus_one, best[half]);
+                index[half].store(indices.as_mut_ptr().add(half * V::LANES));
+                gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
             }
         }
-        for (l, (row, label)) in values.chunks_exact(d).zip(labels.iter_mut()).enumerate() {
-            let [index, best, second, norm] = [0, 1, 2, 3].map(|what| found[what][l].into());
-            *label = index as u32;
-            // Centres that could be nearest are no longer than |x| + the distance to the best one.
-            let distance = (norm - 2.0 * best).max(0.0);
-            if best - second <= rounding * 2.0 * (norm + distance) {
-                *label = centres.nearest_in_float64(row, reference);
+        for (l, label) in labels.iter_mut().enumerate() {
+            *label = indices[l].into() as u32;
+            if doubtful[l] > V::Number::default() {
+                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference);
             }
         }
     }

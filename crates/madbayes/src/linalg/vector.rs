@@ -25,6 +25,10 @@ pub trait Vector: Copy {
     unsafe fn multiply_add(self, factor: Self, addend: Self) -> Self;
     /// In each lane: `yes` where self > other, else `no`.
     unsafe fn where_greater(self, other: Self, yes: Self, no: Self) -> Self;
+    /// In each lane the smaller of the two.
+    unsafe fn smaller(self, other: Self) -> Self;
+    /// In each lane the larger of the two.
+    unsafe fn larger(self, other: Self) -> Self;
 }
 
 /// The vectors of a number type: with 64-byte registers, with 32-byte registers, and on any processor.
@@ -76,6 +80,16 @@ impl<T: Real, const FUSED: bool> Vector for Four<T, FUSED> {
         let one = |l: usize| if self.0[l] > other.0[l] { yes.0[l] } else { no.0[l] };
         Four([one(0), one(1), one(2), one(3)])
     }
+    #[inline(always)]
+    unsafe fn smaller(self, other: Self) -> Self {
+        // SAFETY: arrays need no special instructions.
+        unsafe { self.where_greater(other, other, self) }
+    }
+    #[inline(always)]
+    unsafe fn larger(self, other: Self) -> Self {
+        // SAFETY: arrays need no special instructions.
+        unsafe { self.where_greater(other, self, other) }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -85,7 +99,7 @@ mod x86 {
 
     /// One vector type by its instructions; the last is what `where_greater` does with (self, other, yes, no).
     macro_rules! vector {
-        ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident,
+        ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $min:ident, $max:ident,
          |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr) => {
             impl Vector for $vector {
                 type Number = $number;
@@ -116,22 +130,32 @@ mod x86 {
                     // SAFETY: the caller runs on a processor with these instructions.
                     unsafe { $choice }
                 }
+                #[inline(always)]
+                unsafe fn smaller(self, other: Self) -> Self {
+                    // SAFETY: the caller runs on a processor with this instruction.
+                    unsafe { $min(self, other) }
+                }
+                #[inline(always)]
+                unsafe fn larger(self, other: Self) -> Self {
+                    // SAFETY: the caller runs on a processor with this instruction.
+                    unsafe { $max(self, other) }
+                }
             }
         };
     }
 
-    vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, |a, b, yes, no| {
-        _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b))
-    });
-    vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, |a, b, yes, no| {
-        _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b))
-    });
-    vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, |a, b, yes, no| {
-        _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes)
-    });
-    vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, |a, b, yes, no| {
-        _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes)
-    });
+    #[rustfmt::skip]
+    mod kinds {
+        use super::*;
+        vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_min_ps, _mm256_max_ps,
+            |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)));
+        vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_min_pd, _mm256_max_pd,
+            |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b)));
+        vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_min_ps, _mm512_max_ps,
+            |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes));
+        vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_min_pd, _mm512_max_pd,
+            |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes));
+    }
 
     impl Lanes for f32 {
         type Wide = __m512;
