@@ -9,8 +9,8 @@ Estimators with scikit-learn's conventions on a Rust core:
 array([0, 0, 0, 1, 1, 1], dtype=int32)
 """
 
-from . import metrics, priors, simulate
+from . import metrics, plots, priors, simulate
 from ._clusters import DPMeans, KMeans, load
 from ._core import __version__
 
-__all__ = ["DPMeans", "KMeans", "__version__", "load", "metrics", "priors", "simulate"]
+__all__ = ["DPMeans", "KMeans", "__version__", "load", "metrics", "plots", "priors", "simulate"]

@@ -25,7 +25,11 @@ enum Task {
         #[arg(trailing_var_arg = true)]
         extra: Vec<String>,
     },
-    /// Long studies, whose tables are written into docs/verify.md
+    /// The references of the library and of the Python package, into target/doc and target/docs/python
+    Docs,
+    /// A release wheel of the Python package, into target/wheels
+    Wheel,
+    /// Long studies, whose tables are written into docs/verify
     Verify {
         /// Only these studies
         names: Vec<String>,
@@ -36,6 +40,15 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Test => test(),
         Task::Bench { only, extra } => bench(only, &extra),
+        Task::Docs => {
+            cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+            let python = install_package(&["docs"])?;
+            run(Command::new(python).args(["-m", "sphinx", "-W", "-b", "html", "docs/api", "target/docs/python"]))
+        }
+        Task::Wheel => {
+            let python = environment(&["maturin"])?;
+            run(Command::new(python).args(["-m", "maturin", "build", "--release", "--out", "target/wheels"]))
+        }
         Task::Verify { names } => {
             let mut arguments = vec!["run", "--release", "--package", "verify", "--"];
             arguments.extend(names.iter().map(String::as_str));
@@ -63,6 +76,7 @@ fn test() -> Result<()> {
     } else {
         cargo(&["test", "--workspace", "--lib", "--bins", "--tests"])?;
     }
+    python_tests()?;
     if !root().join("../shared/data").is_dir() {
         eprintln!("SKIPPED: the tests on real data, since ../shared/data is not here");
     }
@@ -81,6 +95,35 @@ fn bench(only: Option<String>, extra: &[String]) -> Result<()> {
         arguments.extend(extra.iter().cloned());
     }
     cargo(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Builds the Python package in an environment of its own, and runs its tests, doctests and type checks there.
+fn python_tests() -> Result<()> {
+    let python = install_package(&["test"])?;
+    run(Command::new(&python).args(["-m", "mypy"]))?;
+    run(Command::new(&python).args(["-m", "pytest", "-q", "--doctest-modules", "python/madbayes", "python/tests"]))
+}
+
+/// A virtual environment with these packages; the path of its interpreter.
+fn environment(packages: &[&str]) -> Result<PathBuf> {
+    let folder = root().join("target/venv");
+    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if !python.exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))
+            .context("the Python package needs Python 3.11 or later, as python3")?;
+    }
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
+    Ok(python)
+}
+
+/// The package with these extras, built with the same profile as the tests.
+fn install_package(extras: &[&str]) -> Result<PathBuf> {
+    let python = environment(&["maturin>=1.16,<2"])?;
+    let folder = root().join("target/venv");
+    let mut maturin = Command::new(&python);
+    maturin.args(["-m", "maturin", "develop", "--quiet", "--extras", &extras.join(",")]).env("VIRTUAL_ENV", folder);
+    run(&mut maturin)?;
+    Ok(python)
 }
 
 /// Names of the Rust examples.
@@ -108,15 +151,17 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// Runs cargo at the root of the project, and fails when it fails.
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    eprintln!("> cargo {}", arguments.join(" "));
-    let status = Command::new("cargo")
-        .args(arguments)
-        .envs(environment.iter().copied())
-        .current_dir(root())
-        .status()
-        .context("cargo could not be started")?;
+    run(Command::new("cargo").args(arguments).envs(environment.iter().copied()))
+}
+
+/// Runs a program at the root of the project, and fails when it fails.
+fn run(command: &mut Command) -> Result<()> {
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
+    let line = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    eprintln!("> {}", line.replace(&*root().to_string_lossy(), "."));
+    let status = command.current_dir(root()).status().with_context(|| format!("{line} could not be started"))?;
     if !status.success() {
-        bail!("cargo {} failed", arguments.join(" "));
+        bail!("{line} failed");
     }
     Ok(())
 }

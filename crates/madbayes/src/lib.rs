@@ -68,3 +68,8 @@ pub mod sweep;
 pub mod watch;
 
 pub use error::{Error, Result};
+
+/// The README's Rust example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
