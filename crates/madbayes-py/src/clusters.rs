@@ -75,6 +75,9 @@ impl Options<'_> {
     }
 }
 
+/// Numbers on their way to Python.
+type Floats<'py> = Bound<'py, PyArray1<f64>>;
+
 /// A fit and the penalty that goes with it.
 type Fitted = (Clustering, Option<f64>);
 
@@ -211,7 +214,7 @@ impl Model {
         py: Python<'py>,
         x: Matrix<'py>,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(Bound<'py, PyArray1<i32>>, Floats<'py>)> {
         with_matrix!(x, |array| {
             let rows = rows(array)?;
             let assigned = py.detach(|| {
@@ -269,7 +272,7 @@ impl Stream {
     }
 
     /// Points and weights, for pickling.
-    fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, numpy::PyArray2<f64>>, Bound<'py, PyArray1<f64>>)> {
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, numpy::PyArray2<f64>>, Floats<'py>)> {
         let (points, weights) = self.0.points();
         Ok((matrix(py, points, self.0.n_columns())?, PyArray1::from_slice(py, weights)))
     }
