@@ -4,6 +4,7 @@ use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{ChainStart, CrpMixture, Schedule};
 use madbayes::hard::DpMeans;
 use madbayes::likelihood::Spherical;
+use madbayes::prior::Concentration;
 use madbayes::simulate::GaussianMixture;
 use madbayes::structure::Partition;
 use madbayes::watch::Unwatched;
@@ -20,6 +21,9 @@ fn main() -> madbayes::Result<()> {
         start: ChainStart::Given(Partition::from_labels(start.labels)),
         schedule: Schedule { sweeps: 600, burn_in: 100, thin: 1 },
         chains: 2,
+        // A small concentration expects few clusters; left to itself (the default) it is drawn from its posterior.
+        concentration: 0.1,
+        hyperprior: Concentration::Fixed,
         ..CrpMixture::new(law)
     };
     for (number, chain) in sampler.fit(&data, &Unwatched)?.iter().enumerate() {
