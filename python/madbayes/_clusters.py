@@ -28,6 +28,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     """What DPMeans and KMeans share: everything after the constructor."""
 
     _model: _core.Model
+    _units: tuple[Floats, Floats] | None
     cluster_centers_: Floats
     labels_: Labels
 
@@ -94,6 +95,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.objective_trace_ = learned["trace"]
         self.converged_ = learned["converged"]
         self._n_features_out = len(self.cluster_centers_)
+        self._units = None
         names = getattr(self, "feature_names_in_", None)
         columns = [str(j + 1) for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
         self._model = _core.Model(
@@ -143,7 +145,12 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
-        return euclidean_distances(rows, self.cluster_centers_).astype(rows.dtype, copy=False)
+        centres = self.cluster_centers_
+        if self._units is not None:
+            # A model that the program standardised measures distances in those units.
+            means, scales = self._units
+            rows, centres = (rows - means) / scales, (centres - means) / scales
+        return euclidean_distances(rows, centres).astype(rows.dtype, copy=False)
 
     def fit_transform(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, then distances of the same rows to the centres."""
@@ -208,7 +215,7 @@ class DPMeans(_Centres):
     ----------
     penalty : float or "auto", default="auto"
         lambda^2, the price of one more cluster in squared-distance units. "auto": the middle of the penalties for which the
-        most persistent K from 2 to 20 is optimal.
+        most persistent K from 2 to 20 is optimal. It never answers 1 or more than 20: where that may be right, give a number.
     n_clusters : int, default=None
         Exactly this many clusters; ``penalty`` is not used, and ``penalty_`` is one for which this K is optimal.
     max_clusters : int, default=None
@@ -294,6 +301,11 @@ class DPMeans(_Centres):
                 f"penalty must be a positive finite number or 'auto', got {self.penalty!r}: it is the price of one more "
                 "cluster in squared-distance units"
             )
+        if self.n_clusters is not None and self.penalty != "auto":
+            raise ValueError(
+                f"penalty and n_clusters cannot both be given, got {self.penalty!r} and {self.n_clusters!r}: the number of "
+                "clusters follows from the penalty; leave one of them out"
+            )
         return {
             **self._common_options(self.n_clusters),
             "penalty": None if isinstance(self.penalty, str) else float(self.penalty),
@@ -310,7 +322,8 @@ class DPMeans(_Centres):
         """Take a batch of a stream in; K can grow and shrink.
 
         Earlier rows are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
-        penalty. ``labels_`` are those of the batch.
+        penalty. ``labels_`` are those of the batch. The objective sums over all rows seen, so a penalty that is right for a
+        thousand rows splits clusters after a hundred thousand: give one for as many rows as you expect.
 
         Parameters
         ----------
@@ -422,7 +435,8 @@ def load(path: str | os.PathLike[str]) -> DPMeans:
     Returns
     -------
     DPMeans
-        Fitted, without ``labels_`` and traces: those are not in the file.
+        Fitted, without ``labels_`` and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
+        centres in the original units; its distances, penalty and objective are in standardised ones.
     """
     with open(path, "rb") as file:
         model = _core.Model.from_bytes(file.read())
@@ -433,7 +447,10 @@ def load(path: str | os.PathLike[str]) -> DPMeans:
         random_state=fields["seed"],
     )
     estimator._model = model
+    estimator._units = None if fields["means"] is None else (fields["means"], fields["scales"])
     estimator.cluster_centers_ = fields["centres"]
+    if estimator._units is not None:
+        estimator.cluster_centers_ = fields["centres"] * fields["scales"] + fields["means"]
     estimator.n_clusters_ = len(fields["centres"])
     estimator.penalty_ = float("nan") if fields["penalty"] is None else fields["penalty"]
     estimator.objective_ = fields["objective"]

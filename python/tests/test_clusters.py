@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 import warnings
 
@@ -83,6 +84,7 @@ def test_the_penalty_is_found_or_follows_from_the_number(blobs):
     assert DPMeans().fit(X).n_clusters_ == 5
     exact = DPMeans(n_clusters=5).fit(X)
     assert exact.n_clusters_ == 5
+    assert exact.objective_ == pytest.approx(exact.inertia_ + 4 * exact.penalty_) == exact.objective_trace_[-1]
     assert DPMeans(penalty=exact.penalty_).fit(X).n_clusters_ == 5
     square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     assert np.isnan(DPMeans(n_clusters=3).fit(square).penalty_)
@@ -155,6 +157,14 @@ def test_models_are_saved_loaded_and_pickled(blobs, tmp_path):
     for other in (loaded, pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.predict(X), model.labels_)
         assert other.penalty_ == model.penalty_
+    standardised = json.loads((tmp_path / "model.json").read_text())
+    standardised["standardise"] = {"means": [1.0, 2.0], "scales": [3.0, 4.0]}
+    (tmp_path / "model.json").write_text(json.dumps(standardised))
+    loaded = madbayes.load(tmp_path / "model.json")
+    original = X * [3.0, 4.0] + [1.0, 2.0]
+    np.testing.assert_array_equal(loaded.predict(original), model.labels_)
+    np.testing.assert_allclose(loaded.cluster_centers_, model.cluster_centers_ * [3.0, 4.0] + [1.0, 2.0])
+    np.testing.assert_allclose(loaded.transform(original), model.transform(X))
     (tmp_path / "model.json").write_text("{}")
     with pytest.raises(ValueError, match="not a madbayes model"):
         madbayes.load(tmp_path / "model.json")
@@ -168,6 +178,7 @@ def test_models_are_saved_loaded_and_pickled(blobs, tmp_path):
     [
         (DPMeans(penalty=-1), "penalty must be a positive finite number, got -1"),
         (DPMeans(penalty="big"), "penalty must be a positive finite number or 'auto', got 'big'"),
+        (DPMeans(penalty=10, n_clusters=3), "penalty and n_clusters cannot both be given"),
         (DPMeans(max_clusters=0), "max_clusters must be between 1 and the number of rows"),
         (DPMeans(n_clusters=1000), "n_clusters must be between 1 and the number of rows, 400, got 1000"),
         (DPMeans(algorithm="best"), "algorithm must be 'parallel', 'serial' or 'collapsed'"),

@@ -58,12 +58,17 @@ impl FromStr for Penalty {
             "auto" => Ok(Penalty::Auto),
             _ => match text.parse::<f64>() {
                 Ok(value) if value.is_finite() && value > 0.0 => Ok(Penalty::Value(value)),
-                _ => Err("it must be a positive finite number: the price of one more cluster in squared-distance \
+                _ => Err("it must be a positive finite number, with a decimal point: the price of one more cluster in squared-distance \
                           units; or give --clusters K, which reports the penalties that lead to K clusters"
                     .into()),
             },
         }
     }
+}
+
+/// A count as the user writes it.
+fn whole_number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "it must be a whole number of at least 0, such as 3".to_string())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,10 +110,10 @@ pub struct ClusterArguments {
     #[arg(long, value_name = "X", conflicts_with = "clusters", allow_negative_numbers = true)]
     pub penalty: Option<Penalty>,
     /// Exactly this many clusters; reports the penalties for which that is optimal
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number)]
     pub clusters: Option<usize>,
     /// Never more clusters than this
-    #[arg(long, value_name = "K", conflicts_with = "clusters", allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", conflicts_with = "clusters", allow_negative_numbers = true, value_parser = whole_number)]
     pub max_clusters: Option<usize>,
     /// How the objective is lowered
     #[arg(long, value_enum, default_value = "parallel")]
@@ -117,10 +122,10 @@ pub struct ClusterArguments {
     #[arg(long, value_enum, default_value = "++")]
     pub start: StartName,
     /// Number of runs, the best is kept [default: many for tiny data, one for large]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
     pub restarts: Option<usize>,
     /// Most passes over the data of one run
-    #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true, value_parser = whole_number)]
     pub max_passes: usize,
     /// Divide every column by its standard deviation first
     #[arg(long, alias = "standardise")]
@@ -232,7 +237,7 @@ pub enum Prior {
 #[derive(Debug, Args)]
 pub struct CrpArguments {
     /// Number of rows (customers, balls)
-    #[arg(value_name = "N")]
+    #[arg(value_name = "N", value_parser = whole_number)]
     pub rows: usize,
     /// Concentration: the higher, the more groups
     #[arg(long, value_name = "A", default_value_t = 1.0, allow_negative_numbers = true)]

@@ -20,6 +20,8 @@ use std::time::Instant;
 /// Clusters and columns shown in the table.
 const MOST_CLUSTERS: usize = 30;
 const MOST_COLUMNS: usize = 8;
+/// What an interval of penalties was judged by.
+const COMPARED: &str = " (against 1 and two more or fewer clusters)";
 
 pub fn run(arguments: &ClusterArguments) -> Result<()> {
     let goal = goal(arguments)?;
@@ -110,6 +112,9 @@ fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, val
     if fit.stopped && !arguments.output.quiet {
         hint(&format!("{}: this is the best result so far", watching.reason()));
     }
+    if 2 * fit.n_clusters() > data.n_rows() && data.n_rows() > 10 && !arguments.output.quiet {
+        hint("most clusters are single rows: raise --penalty, or try --clusters K to see which penalties lead to K");
+    }
     let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
@@ -137,11 +142,6 @@ impl Answer<'_> {
         }
     }
 
-    /// Loss, with the penalty of every cluster after the first.
-    fn objective(&self) -> f64 {
-        self.fit.loss() + (self.fit.n_clusters() - 1) as f64 * self.penalty.unwrap_or(0.0)
-    }
-
     fn json(&self) -> String {
         let (fit, arguments) = (&self.fit, self.arguments);
         let finite = |x: f64| x.is_finite().then_some(x);
@@ -152,7 +152,7 @@ impl Answer<'_> {
             "penalty": self.penalty,
             "penalty_low": self.interval.map(|i| i.low),
             "penalty_high": self.interval.and_then(|i| finite(i.high)),
-            "objective": self.objective(),
+            "objective": fit.objective,
             "loss": fit.loss(),
             "n_groups": fit.n_clusters(),
             "sizes": fit.sizes,
@@ -187,9 +187,11 @@ impl Answer<'_> {
         out += &format!("\n{}", plural(fit.n_clusters(), "cluster"));
         out += &match (self.interval, self.penalty) {
             (Some(PenaltyInterval { low, high }), _) if high.is_finite() => {
-                format!(", optimal for penalties from {} to {}", number(low), number(high))
+                format!(", optimal for penalties from {} to {}{COMPARED}", number(low), number(high))
             }
-            (Some(PenaltyInterval { low, .. }), _) => format!(", optimal for penalties above {}", number(low)),
+            (Some(PenaltyInterval { low, .. }), _) => {
+                format!(", optimal for penalties above {}{COMPARED}", number(low))
+            }
             (None, Some(penalty)) => format!(" at penalty {}", number(penalty)),
             (None, None) if fit.stopped => String::new(),
             (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
@@ -252,7 +254,7 @@ impl Answer<'_> {
         let Some(penalty) = self.penalty else { return format!("loss {}\n", number(loss)) };
         let mut out = format!(
             "objective {} = loss {} + {} x penalty {}\n",
-            number(self.objective()),
+            number(self.fit.objective),
             number(loss),
             k - 1,
             number(penalty)

@@ -49,7 +49,12 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
         number(fit.objective),
         fit.sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
     );
-    let (csv, svg) = (csv_path.display(), svg_path.display());
+    // Commands are to be pasted: a path with spaces needs quotes.
+    let quoted = |path: &std::path::Path| match path.display().to_string() {
+        path if path.contains(' ') => format!("'{path}'"),
+        path => path,
+    };
+    let (csv, svg) = (quoted(&csv_path), quoted(&svg_path));
     out += &format!(
         "Written: {csv} (the data) and {svg} (the picture).\n\nNext:\n  \
          madbayes cluster {csv} --penalty {} --label-column truth\n  \

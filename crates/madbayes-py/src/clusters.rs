@@ -146,7 +146,7 @@ fn as_dictionary<'py>(
     out.set_item("losses", PyArray1::from_slice(py, &fit.losses))?;
     out.set_item("penalty", penalty)?;
     out.set_item("loss", fit.loss())?;
-    out.set_item("objective", fit.loss() + (fit.n_clusters() - 1) as f64 * penalty.unwrap_or(0.0))?;
+    out.set_item("objective", fit.objective)?;
     out.set_item("trace", PyArray1::from_slice(py, &fit.trace))?;
     out.set_item("converged", fit.converged)?;
     out.set_item("interrupted", interrupted)?;
@@ -204,7 +204,9 @@ impl Model {
         out.set_item("losses", PyArray1::from_slice(py, &self.0.losses))?;
         out.set_item("objective", self.0.objective)?;
         out.set_item("seed", self.0.seed)?;
-        out.set_item("standardised", self.0.standardise.is_some())?;
+        let standardise = self.0.standardise.as_ref();
+        out.set_item("means", standardise.map(|s| PyArray1::from_slice(py, &s.means)))?;
+        out.set_item("scales", standardise.map(|s| PyArray1::from_slice(py, &s.scales)))?;
         Ok(out)
     }
 

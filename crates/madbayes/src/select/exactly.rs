@@ -39,7 +39,7 @@ impl PenaltyInterval {
 /// A clustering into exactly K.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExactFit {
-    /// The K-means clustering.
+    /// The K-means clustering; its objective and traces are at the middle of `penalties`, where there are any.
     pub clustering: Clustering,
     /// The penalties for which this K is optimal, as far as the losses found for K - 2 .. K + 2 and 1 tell; none if
     /// another K is always better.
@@ -88,7 +88,21 @@ pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watc
         }
     }
     let penalties = if best.stopped { None } else { interval(k, best.loss(), &losses) };
+    if let Some(penalties) = penalties {
+        price(&mut best, penalties.middle());
+    }
     Ok(ExactFit { clustering: best, penalties })
+}
+
+/// Objective and traces at a penalty: all of its runs had this K in the end, so all are raised by (K - 1) penalty.
+fn price(fit: &mut Clustering, penalty: f64) {
+    let fixed = (fit.n_clusters() - 1) as f64 * penalty;
+    fit.goal = Goal::Penalty { penalty, max_clusters: None };
+    fit.objective = fit.goal.objective(fit.loss(), fit.n_clusters());
+    fit.traces.iter_mut().chain([&mut fit.trace]).flatten().for_each(|objective| *objective += fixed);
+    if let Some(last) = fit.trace.last_mut() {
+        *last = fit.objective;
+    }
 }
 
 /// The numbers of clusters that K is compared with: the nearest ones, and 1.
