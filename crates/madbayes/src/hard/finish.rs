@@ -6,9 +6,9 @@ use super::passes::{Run, State};
 use super::start::mean_offset;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
-use crate::linalg::NO_LABEL;
+use crate::linalg::{NO_LABEL, offset_squared_distance};
 use crate::watch::Unwatched;
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// Rows x columns x clusters that a stopped run may still look at: a small part of half a second.
 const WORK_AFTER_STOP: f64 = 1e9;
@@ -78,8 +78,7 @@ impl<T: Real> Run<'_, T> {
         while state.k() < wanted {
             let moved = unwatched.options(state).is_some_and(|options| unwatched.certain_moves(state, &options));
             if !moved {
-                let distinct = distinct_rows(self.data).len().min(state.k());
-                return Err(Error::Distinct { distinct, wanted });
+                return Err(self.too_few_distinct(state, wanted));
             }
             unwatched.settle(state, 0.0, 2);
         }
@@ -130,26 +129,26 @@ impl<T: Real> Run<'_, T> {
     fn add_single_rows(&self, state: &mut State, wanted: usize) -> Result<()> {
         let mut sizes = vec![0usize; state.k()];
         state.labels.iter().for_each(|&l| sizes[l as usize] += 1);
-        let rows = distinct_rows(self.data);
-        let mut first: Vec<usize> = rows.values().copied().collect();
-        first.sort_unstable();
-        for n in first {
-            let label = state.labels[n] as usize;
+        let mut chosen = HashSet::new();
+        for n in 0..self.data.n_rows() {
             if state.k() == wanted {
                 return Ok(());
             }
+            let (row, label) = (self.data.rows().row(n), state.labels[n] as usize);
             // The cluster keeps a row that differs from this one, so that no two clusters hold equal rows only.
-            let mean = state.offset(label);
-            let differs =
-                crate::linalg::offset_squared_distance(self.data.rows().row(n), self.data.reference(), mean) > 0.0;
-            if sizes[label] > 1 && differs {
+            let differs = offset_squared_distance(row, self.data.reference(), state.offset(label)) > 0.0;
+            if sizes[label] > 1 && differs && self.data.weight(n) > 0.0 && chosen.insert(key(row)) {
                 sizes[label] -= 1;
                 sizes.push(1);
                 state.labels[n] = state.k() as u32;
                 state.offsets.extend(std::iter::repeat_n(0.0, state.n_columns));
             }
         }
-        if state.k() == wanted { Ok(()) } else { Err(Error::Distinct { distinct: rows.len().min(state.k()), wanted }) }
+        if state.k() == wanted { Ok(()) } else { Err(self.too_few_distinct(state, wanted)) }
+    }
+
+    fn too_few_distinct(&self, state: &State, wanted: usize) -> Error {
+        Error::Distinct { distinct: count_distinct(self.data).min(state.k()), wanted }
     }
 
     /// These clusters' centres in the units of the data.
@@ -179,13 +178,14 @@ fn first_appearances(labels: &[u32], k: usize) -> Vec<usize> {
     order
 }
 
-/// The first of every set of equal rows that have weight.
-fn distinct_rows<T: Real>(data: &Data<T>) -> HashMap<Vec<u64>, usize> {
-    let mut rows = HashMap::new();
-    for (n, row) in data.rows().iter().enumerate().filter(|(n, _)| data.weight(*n) > 0.0) {
-        // Adding 0 makes 0 of -0.
-        let key: Vec<u64> = row.iter().map(|&x| (x.into() + 0.0f64).to_bits()).collect();
-        rows.entry(key).or_insert(n);
-    }
-    rows
+/// A row as something that can be compared and hashed.
+fn key<T: Real>(row: &[T]) -> Vec<u64> {
+    // Adding 0 makes 0 of -0.
+    row.iter().map(|&x| (x.into() + 0.0f64).to_bits()).collect()
+}
+
+/// Distinct rows that have weight.
+fn count_distinct<T: Real>(data: &Data<T>) -> usize {
+    let rows = data.rows().iter().enumerate().filter(|(n, _)| data.weight(*n) > 0.0);
+    rows.map(|(_, row)| key(row)).collect::<HashSet<_>>().len()
 }
