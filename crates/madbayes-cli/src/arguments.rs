@@ -68,7 +68,7 @@ impl FromStr for Penalty {
 
 /// A count as the user writes it.
 fn whole_number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "it must be a whole number of at least 0, such as 3".to_string())
+    text.parse().map_err(|_| "it must be a whole number of at least 1, such as 3".to_string())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
