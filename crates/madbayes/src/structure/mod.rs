@@ -1,5 +1,7 @@
-//! What is looked for: partitions of the rows.
+//! Structures that models are about: which rows belong together, and which rows have which features.
 
+mod allocation;
 mod partition;
 
+pub use allocation::{Allocation, ones};
 pub use partition::{AllPartitions, Partition};
