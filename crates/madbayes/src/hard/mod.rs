@@ -4,6 +4,7 @@ mod bisect;
 mod clustering;
 mod collapsed;
 mod dp_means;
+mod features;
 mod finish;
 mod goal;
 mod moves;
@@ -14,6 +15,7 @@ mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
 pub use dp_means::{Algorithm, DpMeans};
+pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver};
 pub use goal::Goal;
 pub use restarts::Restarts;
 pub use start::Start;

@@ -1,0 +1,17 @@
+//! Feature learning: BP-means, capped BP-means and K-features (Broderick 2013, Eq. 6, 14, 15).
+
+mod bp_means;
+mod coordinates;
+mod features;
+mod goal;
+mod least_squares;
+mod passes;
+mod plus_plus;
+mod row_problem;
+mod spectral;
+mod summary;
+
+pub use bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
+pub use features::Features;
+pub use goal::FeatureGoal;
+pub use row_problem::RowSolver;
