@@ -110,7 +110,7 @@ fn charge_is_the_difference_of_two_full_evaluations() {
             let without = loss_without(&live, &values, d, row);
             assert_close(live.loss(), without, 1e-9);
             // Dropping a feature loses nothing: with one of its own the row is back where it was.
-            let own = loss_with(&live, &rows, row, &live.bits().to_vec(), true);
+            let own = loss_with(&live, &rows, row, live.bits(), true);
             assert_close(own, without, 1e-9);
             if live.n_features() > 0 {
                 for _ in 0..6 {
@@ -204,7 +204,7 @@ fn taking_out_and_putting_back_are_inverse() {
 }
 
 #[test]
-fn a_thousand_moves_drift_by_less_than_1e_9() {
+fn a_thousand_moves_drift_by_less_than_1e_11() {
     // Random walks with features coming and going, in both regimes and with little noise: just before the period ends.
     let mut worst = 0.0f64;
     for seed in 0..20 {
@@ -229,8 +229,7 @@ fn a_thousand_moves_drift_by_less_than_1e_9() {
         }
         worst = worst.max(drift(&live));
     }
-    println!("largest relative drift {worst:e}");
-    assert!(worst < 1e-9, "{worst:e}");
+    assert!(worst < 1e-11, "{worst:e}");
 }
 
 #[test]
