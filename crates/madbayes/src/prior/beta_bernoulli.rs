@@ -5,7 +5,7 @@
 //! rows (capped BP-means, Eq. 15). With gamma/K it tends to the Indian buffet process as K grows.
 
 use super::crp::{check_finite_logarithm, ln_positive};
-use super::ibp::{ln_of_penalty, ln_repetitions};
+use super::ibp::{check_size, ln_of_penalty, ln_repetitions};
 use super::rising::ln_rising_rest;
 use crate::error::{Error, Result};
 use crate::random::Rng;
@@ -41,9 +41,6 @@ impl Default for BetaBernoulli {
     }
 }
 
-/// More features than this would not fit beside their rows.
-const MOST_FEATURES: usize = 10_000_000;
-
 impl BetaBernoulli {
     /// With Beta(gamma, 1) for the frequency of each feature: its mean is gamma/(gamma+1).
     pub fn new(features: usize, gamma: f64) -> Result<Self> {
@@ -61,12 +58,12 @@ impl BetaBernoulli {
         Ok(prior)
     }
 
-    /// Errors when there is no feature, or too many, or log gamma is not finite.
+    /// Errors when there is no feature or log gamma is not finite.
     pub fn check(&self) -> Result<()> {
-        if self.features == 0 || self.features > MOST_FEATURES {
+        if self.features == 0 || u32::try_from(self.features).is_err() {
             return Err(Error::argument(
                 "features",
-                format!("between 1 and {MOST_FEATURES}"),
+                "between 1 and 4294967295",
                 self.features,
                 "it is the largest number of features there may be",
             ));
@@ -135,8 +132,9 @@ impl BetaBernoulli {
 
     /// An N x K matrix, columns that no row has included.
     ///
-    /// Panics when [`check`](Self::check) would fail.
-    pub fn sample(&self, n: usize, rng: &mut Rng) -> Allocation {
+    /// Errors when it would not fit into memory. Panics when [`check`](Self::check) would fail.
+    pub fn sample(&self, n: usize, rng: &mut Rng) -> Result<Allocation> {
+        check_size("features", self.features, n, self.features as f64)?;
         let gamma = self.ln_gamma.exp();
         // The distribution function of Beta(gamma, 1) is p^gamma.
         let frequencies: Vec<f64> =
@@ -147,7 +145,7 @@ impl BetaBernoulli {
                 allocation.set(row, feature, rng.random::<f64>() < *frequency);
             }
         }
-        allocation
+        Ok(allocation)
     }
 
     /// Expected number of features that some of `n` rows has: K [1 - prod over i = 1..n of i/(i+gamma)].
@@ -239,7 +237,7 @@ mod tests {
         let n_draws = 100_000;
         let mut counts = std::collections::HashMap::new();
         for _ in 0..n_draws {
-            *counts.entry(prior.sample(2, &mut rng)).or_insert(0u32) += 1;
+            *counts.entry(prior.sample(2, &mut rng).unwrap()).or_insert(0u32) += 1;
         }
         for matrix in Allocation::all(2, 2) {
             let p = prior.ln_prob_matrix(&matrix).exp();
@@ -254,8 +252,8 @@ mod tests {
         let mut rng = stream(4, Stream::Prior);
         let [none, all] = [-1e6, 1e6].map(|ln_gamma| BetaBernoulli { features: 3, ln_gamma });
         let full = Allocation::from_bools(5, 3, [true; 15]);
-        assert_eq!(none.sample(5, &mut rng), Allocation::new(5, 3));
-        assert_eq!(all.sample(5, &mut rng), full);
+        assert_eq!(none.sample(5, &mut rng).unwrap(), Allocation::new(5, 3));
+        assert_eq!(all.sample(5, &mut rng).unwrap(), full);
         assert_eq!((none.ln_prob(&Allocation::new(5, 3)), none.expected_features(5)), (0.0, 0.0));
         assert_eq!((all.ln_prob(&full), all.expected_features(5)), (0.0, 3.0));
         assert!((none.ln_prob(&full) - (-3e6 + 3.0 * (0.2f64).ln())).abs() < 1e-8);
@@ -275,9 +273,12 @@ mod tests {
     #[test]
     fn what_is_no_prior_is_refused() {
         let error = BetaBernoulli::new(0, 1.0).unwrap_err().to_string();
-        assert!(error.starts_with("features must be between 1 and 10000000, got 0"), "{error}");
+        assert!(error.starts_with("features must be between 1 and 4294967295, got 0"), "{error}");
         let error = BetaBernoulli::new(2, -1.0).unwrap_err().to_string();
         assert!(error.starts_with("gamma must be a positive finite number, got -1"), "{error}");
+        let error =
+            BetaBernoulli::new(5_000_000, 1.0).unwrap().sample(3000, &mut stream(0, Stream::Prior)).unwrap_err();
+        assert!(error.to_string().starts_with("features must be small enough for 1e7 features and 1e10 entries"));
         assert!(BetaBernoulli { features: 2, ln_gamma: f64::NAN }.check().is_err());
         assert_eq!(BetaBernoulli::from_penalty(4, 3.0, 0.25).unwrap().ln_gamma, -6.0);
         assert!(BetaBernoulli::from_penalty(4, 0.0, 0.25).is_err());

@@ -7,10 +7,10 @@ use rand::RngExt;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Discrete, Poisson};
 use std::collections::HashMap;
 
-/// `feature_prior_laws!(name, |ln_mass| prior, |prior, n, rng| allocation, |prior, n, k| P(K = k))`: the prior has
-/// `ln_prob`, `charge` and `expected_features`; the last is the law of the number of features among n rows.
+/// `feature_prior_laws!(name, |ln_mass| prior, |ln_mass, n, k| P(K = k))`: the prior has `ln_prob`, `charge`, `sample` and
+/// `expected_features`; the last is the law of the number of features among n rows.
 macro_rules! feature_prior_laws {
-    ($name:ident, $prior:expr, $sample:expr, $number:expr) => {
+    ($name:ident, $prior:expr, $number:expr) => {
         mod $name {
             use super::*;
 
@@ -42,7 +42,7 @@ macro_rules! feature_prior_laws {
             fn samples_match_their_probabilities() {
                 for ln_mass in [-1.0, 0.0, 0.7] {
                     let prior = ($prior)(ln_mass);
-                    super::samples_match(|n, rng| ($sample)(&prior, n, rng), |a| prior.ln_prob(a));
+                    super::samples_match(|n, rng| prior.sample(n, rng).unwrap(), |a| prior.ln_prob(a));
                 }
             }
 
@@ -50,26 +50,20 @@ macro_rules! feature_prior_laws {
             fn samples_have_the_expected_number_of_features() {
                 for ln_mass in [-3.0, 0.0, 1.0] {
                     let prior = ($prior)(ln_mass);
-                    super::features_match(|n, rng| ($sample)(&prior, n, rng), |n| prior.expected_features(n));
+                    super::features_match(|n, rng| prior.sample(n, rng).unwrap(), |n| prior.expected_features(n));
                 }
             }
         }
     };
 }
 
-feature_prior_laws!(
-    ibp,
-    |ln_mass| Ibp { ln_mass },
-    |prior: &Ibp, n, rng: &mut Rng| prior.sample(n, rng).unwrap(),
-    |ln_mass: f64, n: usize, k: u64| {
-        let mean = ln_mass.exp() * (1..=n).map(|i| 1.0 / i as f64).sum::<f64>();
-        Poisson::new(mean).unwrap().pmf(k)
-    }
-);
+feature_prior_laws!(ibp, |ln_mass| Ibp { ln_mass }, |ln_mass: f64, n: usize, k: u64| {
+    let mean = ln_mass.exp() * (1..=n).map(|i| 1.0 / i as f64).sum::<f64>();
+    Poisson::new(mean).unwrap().pmf(k)
+});
 feature_prior_laws!(
     beta_bernoulli,
     |ln_gamma| BetaBernoulli { features: 4, ln_gamma },
-    |prior: &BetaBernoulli, n, rng: &mut Rng| prior.sample(n, rng),
     |ln_gamma: f64, n: usize, k: u64| {
         // Features are independent, and each has no row with probability prod i/(i+gamma).
         let empty: f64 = (1..=n).map(|i| i as f64 / (i as f64 + ln_gamma.exp())).product();

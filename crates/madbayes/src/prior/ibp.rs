@@ -44,10 +44,6 @@ impl Default for Ibp {
     }
 }
 
-/// A draw with more expected features or entries than this would not fit into memory.
-const MOST_FEATURES: f64 = 1e7;
-const MOST_ENTRIES: f64 = 1e10;
-
 impl Ibp {
     /// With mass gamma: Poisson(gamma) features in each row, gamma H_N expected features among N rows.
     pub fn new(mass: f64) -> Result<Self> {
@@ -91,17 +87,7 @@ impl Ibp {
     /// Errors when more features or entries are to be expected than a draw can hold.
     /// Panics when [`check`](Self::check) would fail.
     pub fn sample(&self, n: usize, rng: &mut Rng) -> Result<Allocation> {
-        let expected = self.expected_features(n);
-        if expected > MOST_FEATURES || expected * n as f64 > MOST_ENTRIES {
-            return Err(Error::argument(
-                "mass",
-                format!("small enough for {MOST_FEATURES:e} features and {MOST_ENTRIES:e} entries"),
-                self.ln_mass.exp(),
-                format!(
-                    "about {expected:.3e} features of {n} rows are to be expected; take a smaller mass or fewer rows"
-                ),
-            ));
-        }
+        check_size("mass", self.ln_mass.exp(), n, self.expected_features(n))?;
         let mass = self.ln_mass.exp();
         let mut counts: Vec<usize> = Vec::new();
         let mut taken: Vec<Vec<usize>> = Vec::with_capacity(n);
@@ -132,6 +118,26 @@ impl Ibp {
 }
 
 const MASS_HELP: &str = "it is the expected number of features of a row; 1 is a usual choice";
+
+/// The error of a draw that would not fit into memory; `value` is what the number of features is due to.
+pub(super) fn check_size(argument: &'static str, value: impl ToString, n: usize, features: f64) -> Result<()> {
+    if u32::try_from(n).is_err() {
+        return Err(Error::argument("n", "between 0 and 4294967295", n, "it is the number of rows to draw"));
+    }
+    if features > MOST_FEATURES || features * n as f64 > MOST_ENTRIES {
+        return Err(Error::argument(
+            argument,
+            format!("small enough for {MOST_FEATURES:e} features and {MOST_ENTRIES:e} entries"),
+            value,
+            format!("about {features:.0} features of {n} rows are to be expected; take fewer of either"),
+        ));
+    }
+    Ok(())
+}
+
+/// A draw with more features or entries than this would not fit into memory.
+const MOST_FEATURES: f64 = 1e7;
+const MOST_ENTRIES: f64 = 1e10;
 
 /// -penalty/(2 variance), of arguments that must be positive and finite.
 pub(super) fn ln_of_penalty(penalty: f64, variance: f64) -> Result<f64> {
@@ -203,6 +209,8 @@ mod tests {
             let error = Ibp { ln_mass }.sample(n, &mut rng).unwrap_err().to_string();
             assert!(error.starts_with("mass must be small enough for 1e7 features and 1e10 entries, got "), "{error}");
         }
+        let error = Ibp { ln_mass: -50.0 }.sample(1 << 40, &mut rng).unwrap_err().to_string();
+        assert!(error.starts_with("n must be between 0 and 4294967295, got 1099511627776"), "{error}");
         assert_eq!(Ibp { ln_mass: 1e6 }.sample(0, &mut rng).unwrap(), Allocation::new(0, 0));
     }
 
