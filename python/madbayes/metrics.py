@@ -14,7 +14,7 @@ import numpy as np
 from . import _core
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["pairwise_f1", "purity", "variation_of_information"]
 
@@ -25,6 +25,19 @@ def _numbers(labels: Any, name: str) -> list[int]:
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got {array.ndim} dimensions: one label per row")
     return np.unique(array, return_inverse=True)[1].tolist()  # type: ignore[no-any-return]
+
+
+def _bits(allocation: Any, name: str) -> NDArray[np.bool_]:
+    """A feature allocation of 0 and 1, or False and True, as bits."""
+    array = np.asarray(allocation)
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimensions: a row for each sample, a column for each feature")
+    if array.dtype != np.bool_:
+        bits = array == 1
+        if not np.all(bits | (array == 0)):
+            raise ValueError(f"{name} must be 0 and 1 or False and True, got other values: 1 where the row has the feature")
+        array = bits
+    return np.ascontiguousarray(array)
 
 
 def pairwise_f1(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:

@@ -36,6 +36,62 @@ def test_crp_by_hand():
         priors.CRP(concentration=-1.0).sample(3)
 
 
+def matrices(n, k):
+    """All n x k matrices of bits."""
+    for bits in itertools.product([False, True], repeat=n * k):
+        yield np.array(bits, dtype=bool).reshape(n, k)
+
+
+def test_beta_bernoulli_sums_to_one_over_all_matrices_and_draws_follow_it():
+    prior = priors.BetaBernoulli(n_features=2, gamma=0.6)
+    exact = {matrix.tobytes(): math.exp(prior.log_prob(matrix)) for matrix in matrices(2, 2)}
+    assert sum(exact.values()) == pytest.approx(1)
+    draws = [prior.sample(2, random_state=seed) for seed in range(4000)]
+    assert draws[0].shape == (2, 2) and draws[0].dtype == bool
+    counts = [draw.tobytes() for draw in draws]
+    for matrix, probability in exact.items():
+        assert counts.count(matrix) / 4000 == pytest.approx(probability, abs=4 * 0.5 / math.sqrt(4000))
+    assert prior.log_prob([[1], [0]]) == prior.log_prob([[1, 0], [0, 0]])
+    assert prior.log_prob([[1, 1, 1]]) == -math.inf
+
+
+def test_ibp_has_a_poisson_number_of_features_and_draws_follow_it():
+    prior = priors.IBP(mass=1.3)
+    mean = prior.expected_features(2)
+    assert mean == pytest.approx(1.3 * 1.5)
+    # Features as multisets of nonempty columns.
+    exact = {}
+    for k in range(4):
+        total = 0.0
+        for columns in itertools.combinations_with_replacement([(0, 1), (1, 0), (1, 1)], k):
+            probability = math.exp(prior.log_prob(np.array(columns, dtype=int).reshape(k, 2).T))
+            exact[columns] = probability
+            total += probability
+        assert total == pytest.approx(math.exp(-mean) * mean**k / math.factorial(k))
+    draws = [prior.sample(2, random_state=seed) for seed in range(4000)]
+    assert all(draw.any(axis=0).all() and draw.dtype == bool for draw in draws)
+    drawn = [tuple(sorted(map(tuple, draw.T.astype(int).tolist()))) for draw in draws]
+    for columns, probability in exact.items():
+        assert drawn.count(columns) / 4000 == pytest.approx(probability, abs=4 * 0.5 / math.sqrt(4000))
+    np.testing.assert_array_equal(prior.sample(50, random_state=3), prior.sample(50, random_state=3))
+
+
+def test_features_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="structure must be two-dimensional, got 1"):
+        priors.IBP().log_prob([1, 0])
+    with pytest.raises(ValueError, match="structure must be 0 and 1"):
+        priors.IBP().log_prob([[0.5]])
+    with pytest.raises(ValueError, match="structure must be 0 and 1"):
+        priors.BetaBernoulli().log_prob([["a"]])
+    with pytest.raises(ValueError, match="mass must be a positive finite number, got -1"):
+        priors.IBP(mass=-1.0).sample(3)
+    with pytest.raises(ValueError, match="mass must be small enough"):
+        priors.IBP(mass=1e9).sample(3)
+    with pytest.raises(ValueError, match="features must be between 1"):
+        priors.BetaBernoulli(n_features=0).sample(3)
+    assert priors.IBP(mass=2.0).log_prob(np.zeros((3, 0))) == pytest.approx(-2 * (1 + 1 / 2 + 1 / 3))
+
+
 def test_polya_urn_repeats_its_colours():
     colours = priors.PolyaUrn(concentration=1.0).sample(200, random_state=5)
     assert 1 < len(np.unique(colours)) < 50

@@ -1,11 +1,11 @@
 //! Draws from the priors, their log probabilities, and simulated data.
 
-use crate::arrays::{labels, matrix, value_error};
-use madbayes::prior::{Base, Crp, DirichletMultinomial, PolyaUrn};
+use crate::arrays::{allocation, bits, labels, matrix, value_error};
+use madbayes::prior::{Base, BetaBernoulli, Crp, DirichletMultinomial, Ibp, PolyaUrn};
 use madbayes::random::{Stream, stream};
 use madbayes::simulate::{CrpMixture, GaussianMixture, Sample, Weights};
 use madbayes::structure::Partition;
-use numpy::{PyArray1, PyArray2};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,6 +17,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dirichlet_multinomial_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(polya_urn_sample, module)?)?;
     module.add_function(wrap_pyfunction!(polya_urn_log_prob, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_sample, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_log_prob, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_expected_features, module)?)?;
+    module.add_function(wrap_pyfunction!(beta_bernoulli_sample, module)?)?;
+    module.add_function(wrap_pyfunction!(beta_bernoulli_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(gaussian_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(crp_mixture, module)?)
 }
@@ -82,6 +87,39 @@ fn polya_urn_sample<'py>(
 #[pyfunction]
 fn polya_urn_log_prob(concentration: f64, base: &str, parameters: (f64, f64), colours: Vec<f64>) -> PyResult<f64> {
     urn(concentration, base, parameters.0, parameters.1)?.ln_prob(&colours).map_err(value_error)
+}
+
+#[pyfunction]
+fn ibp_sample<'py>(py: Python<'py>, mass: f64, n: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<bool>>> {
+    let ibp = Ibp::new(mass).map_err(value_error)?;
+    bits(py, &ibp.sample(n, &mut stream(seed, Stream::Prior)).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn ibp_log_prob(mass: f64, features: PyReadonlyArray2<'_, bool>) -> PyResult<f64> {
+    Ok(Ibp::new(mass).map_err(value_error)?.ln_prob(&allocation(&features)))
+}
+
+#[pyfunction]
+fn ibp_expected_features(mass: f64, n: usize) -> PyResult<f64> {
+    Ok(Ibp::new(mass).map_err(value_error)?.expected_features(n))
+}
+
+#[pyfunction]
+fn beta_bernoulli_sample<'py>(
+    py: Python<'py>,
+    features: usize,
+    gamma: f64,
+    n: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray2<bool>>> {
+    let prior = BetaBernoulli::new(features, gamma).map_err(value_error)?;
+    bits(py, &prior.sample(n, &mut stream(seed, Stream::Prior)).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn beta_bernoulli_log_prob(features: usize, gamma: f64, matrix: PyReadonlyArray2<'_, bool>) -> PyResult<f64> {
+    Ok(BetaBernoulli::new(features, gamma).map_err(value_error)?.ln_prob_matrix(&allocation(&matrix)))
 }
 
 /// Rows, labels and centres of simulated data.

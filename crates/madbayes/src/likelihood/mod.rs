@@ -3,8 +3,10 @@
 
 #[cfg(test)]
 mod laws;
+mod linear_gaussian;
 mod spherical;
 
+pub use linear_gaussian::{CollapsedRows, LinearGaussian, collapsed_loss, sum_of_squares};
 pub use spherical::{Spherical, SphericalGroups};
 
 /// The live state of all K groups while rows are taken out and put back one by one.
