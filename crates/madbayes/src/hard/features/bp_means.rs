@@ -3,6 +3,9 @@
 use super::FeatureGoal;
 use super::coordinates::Coordinates;
 use super::features::Features;
+use super::core::{Core, Products};
+use super::polish::Search;
+use super::row_problem::Scratch;
 use super::passes::{Run, State, squares};
 use super::row_problem::RowSolver;
 use super::spectral::spectral;
@@ -117,16 +120,44 @@ impl BpMeans {
             max_passes: self.max_passes,
             tolerance: self.tolerance,
         };
-        let mut best: Option<State> = None;
-        for base in [true, false] {
-            let z = spectral(&coordinates, k, base, None);
-            let ControlFlow::Continue(mut state) = run.fit_allocation(z) else { continue };
-            run.settle(&mut state, self.tolerance, self.max_passes);
+        let products = Products::new(&coordinates.values, coordinates.n_rows, coordinates.n_columns);
+        let mut search = Search { products: &products, goal: self.goal, solver: self.row_solver, watch, scratch: Scratch::default(), passes: 0 };
+        let mut best: Option<Core> = None;
+        let var = |n: &str, d: &str| std::env::var(n).unwrap_or(d.into());
+        let kicks: usize = var("KICKS", "0").parse().unwrap();
+        let starts: usize = var("STARTS", "0").parse().unwrap();
+        let coll = var("COLL", "1") == "1";
+        let mut rng = stream(self.seed, Stream::Restart(0));
+        for i in 0..2 + starts {
+            let base = i % 2 == 0;
+            let z = spectral(&coordinates, k, base, if i < 2 { None } else { Some(&mut rng) });
+            let mut state = Core::new(&z, &products);
+            search.refill(&mut state);
+            let _ = search.settle(&mut state, 300);
             if best.as_ref().is_none_or(|b| state.loss < b.loss) {
                 best = Some(state);
             }
         }
-        let best = best.ok_or_else(|| Error::data("stopped", ""))?;
+        let mut best = best.unwrap();
+        let finish = |search: &mut Search, best: &mut Core| loop {
+            let _ = search.polish(best);
+            if !coll { break; }
+            let ControlFlow::Continue(mut s) = run.fit_allocation(best.allocation()) else { break };
+            let _ = run.sweep_collapsed(&mut s, 20);
+            if s.loss < best.loss * (1.0 - 1e-9) - 1e-13 * products.total { *best = Core::new(&s.allocation, &products); } else { break }
+        };
+        finish(&mut search, &mut best);
+        for _ in 0..kicks {
+            if let ControlFlow::Continue(mut trial) = search.kick(&best, &mut rng) {
+                if trial.loss < best.loss * (1.0 - 1e-9) {
+                    finish(&mut search, &mut trial);
+                    best = trial;
+                }
+            }
+        }
+        if var("SHOW", "0") == "1" { eprintln!("passes {}", search.passes); }
+        let best = run.fit_allocation(best.allocation());
+        let ControlFlow::Continue(best) = best else { panic!() };
         Ok(Features { loss: best.loss, allocation: best.allocation })
     }
 }

@@ -1,12 +1,16 @@
 //! Feature learning: BP-means, capped BP-means and K-features (Broderick 2013, Eq. 6, 14, 15).
 
 mod bp_means;
+mod collapsed;
 mod coordinates;
+mod core;
 mod features;
 mod goal;
+mod gray;
 mod least_squares;
 mod passes;
 mod plus_plus;
+mod polish;
 mod row_problem;
 mod spectral;
 mod summary;

@@ -158,7 +158,7 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// A = (Z'Z)^-1 Z'X over the columns that are independent; the others go, and the fit stays. How many went.
-    fn take(&self, state: &mut State, summary: Summary) -> usize {
+    pub fn take(&self, state: &mut State, summary: Summary) -> usize {
         let (k, d) = (state.k(), self.data.n_columns());
         let (kept, factor) = independent(&summary.products, k);
         let mut sums = summary.sums;

@@ -1,6 +1,7 @@
 //! The row problem: with A frozen, the 0/1 row z of least |x - z A|^2 = z'Gz - 2c'z + |x|^2, G = A A', c = A x
 //! (Broderick 2013, Alg. 1 and 4).
 
+use super::gray::GrayCode;
 use super::least_squares::Factor;
 use crate::structure::ones;
 
@@ -8,6 +9,9 @@ use crate::structure::ones;
 pub(super) const EXACT: usize = 24;
 /// The most features for which the default searches them.
 const EXACT_BY_DEFAULT: usize = 16;
+
+/// The most features for which they are gone through one by one.
+const ENUMERATED: usize = 8;
 
 /// How the row problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +55,8 @@ pub(super) struct RowProblem {
     slack: f64,
     /// A change must lower the cost by this much to be one.
     least: f64,
+    /// All rows one by one, where they are few.
+    code: Option<GrayCode>,
 }
 
 /// Numbers of one row, kept from row to row.
@@ -60,6 +66,7 @@ pub(super) struct Scratch {
     /// G z - c.
     slope: Vec<f64>,
     target: Vec<f64>,
+    best: Vec<(u64, f64)>,
     /// Partial sums of the search, K x (K + 1).
     partial: Vec<f64>,
 }
@@ -79,8 +86,11 @@ impl RowProblem {
             slack: jitter * k as f64,
             least: 1e-12 * largest,
             gram,
+            code: None,
         };
-        if solver == RowSolver::Exact && k > 0 {
+        if solver == RowSolver::Exact && k > 0 && k <= ENUMERATED {
+            problem.code = Some(GrayCode::new(&problem.gram, k));
+        } else if solver == RowSolver::Exact && k > 0 {
             problem.prepare_search(jitter);
         }
         problem
@@ -102,6 +112,51 @@ impl RowProblem {
     /// Number of features, K.
     pub fn k(&self) -> usize {
         self.k
+    }
+
+    /// Lowers z'Gz - 2c'z for every row of a block from what it is. `c` is column after column: one number
+    /// per row for each feature. How many rows changed.
+    pub fn solve_block(&self, c: &[f64], words: &mut [u64], costs: &mut [f64], scratch: &mut Scratch) -> usize {
+        let (k, n, stride) = (self.k, costs.len(), self.k.div_ceil(64));
+        let mut changed = 0;
+        if let Some(code) = &self.code {
+            let mut best = std::mem::take(&mut scratch.best);
+            best.resize(n, (0, 0.0));
+            code.solve(c, &mut best);
+            for (row, (z, best)) in words.iter_mut().zip(&best).enumerate() {
+                costs[row] = best.1;
+                if best.0 != *z {
+                    // Of rows that cost the same the present one stays.
+                    let (before, after) = (self.cost_of(*z, c, row, n), self.cost_of(best.0, c, row, n));
+                    if after < before - self.least {
+                        *z = best.0;
+                        changed += 1;
+                    }
+                }
+            }
+            scratch.best = best;
+        } else {
+            let mut own = vec![0.0; k];
+            for (row, z) in words.chunks_exact_mut(stride).enumerate() {
+                (0..k).for_each(|i| own[i] = c[i * n + row]);
+                let (solved, moved) = self.solve(&own, z, scratch);
+                costs[row] = solved;
+                changed += usize::from(moved);
+            }
+        }
+        changed
+    }
+
+    /// z'Gz - 2c'z from scratch.
+    fn cost_of(&self, z: u64, c: &[f64], row: usize, n: usize) -> f64 {
+        {
+            let mut cost = 0.0;
+            let words = [z];
+            for i in ones(&words) {
+                cost += ones(&words).map(|j| self.gram[i * self.k + j]).sum::<f64>() - 2.0 * c[i * n + row];
+            }
+            cost
+        }
     }
 
     /// Lowers z'Gz - 2c'z from the row as it is; its value at the end, and whether the row changed. Never raises it.

@@ -54,6 +54,7 @@ impl Summary {
         let mut wide = Vec::new();
         let mut c = vec![0.0; BLOCK.min(rows.n_rows()) * k];
         let mut bits = c.clone();
+        let mut costs = vec![0.0; BLOCK.min(rows.n_rows())];
         let mut scratch = Scratch::default();
         for start in (0..rows.n_rows()).step_by(BLOCK) {
             let end = (start + BLOCK).min(rows.n_rows());
@@ -61,11 +62,13 @@ impl Summary {
             let x = widened(rows.slice(start, end).values(), &mut wide);
             let words = &mut words[start * stride..end * stride];
             if let Some(problem) = problem {
-                multiply(&mut c[..n * k], n, k, x, components, d);
-                for (i, z) in words.chunks_exact_mut(stride).enumerate() {
-                    let (cost, changed) = problem.solve(&c[i * k..(i + 1) * k], z, &mut scratch);
-                    let residual = squares[start + i] + cost;
-                    self.changed += usize::from(changed);
+                let x = MatRef::from_row_major_slice(x, n, d);
+                let components = MatRef::from_row_major_slice(components, k, d).transpose();
+                let to = MatMut::from_column_major_slice_mut(&mut c[..n * k], n, k);
+                matmul(to, Accum::Replace, x, components, 1.0, Par::Seq);
+                self.changed += problem.solve_block(&c[..n * k], words, &mut costs[..n], &mut scratch);
+                for i in 0..n {
+                    let residual = squares[start + i] + costs[i];
                     if self.far.is_none_or(|far| residual > far.0) {
                         self.far = Some((residual, first_row + start + i));
                     }
@@ -95,7 +98,7 @@ fn widened<'a, T: Real>(values: &'a [T], buffer: &'a mut Vec<f64>) -> &'a [f64] 
 }
 
 /// to += left' right.
-fn add_product(to: &mut [f64], left: MatRef<f64>, right: MatRef<f64>) {
+pub(super) fn add_product(to: &mut [f64], left: MatRef<f64>, right: MatRef<f64>) {
     let to = MatMut::from_row_major_slice_mut(to, left.ncols(), right.ncols());
     matmul(to, Accum::Add, left.transpose(), right, 1.0, Par::Seq);
 }
