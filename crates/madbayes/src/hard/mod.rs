@@ -1,4 +1,5 @@
-//! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12).
+//! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12); and hard feature learning:
+//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15).
 
 mod bisect;
 mod clustering;
@@ -15,7 +16,7 @@ mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
 pub use dp_means::{Algorithm, DpMeans};
-pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver};
+pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub use goal::Goal;
 pub use restarts::Restarts;
 pub use start::Start;

@@ -1,22 +1,14 @@
-//! BP-means and its family: parameters, restarts, and the best of the runs (Broderick 2013, Eq. 6, 14, 15).
+//! BP-means and its family: what a user sets (Broderick 2013, Eq. 6, 14, 15).
 
 use super::FeatureGoal;
-use super::coordinates::Coordinates;
-use super::features::Features;
-use super::core::{Core, Products};
-use super::polish::Search;
-use super::row_problem::Scratch;
-use super::passes::{Run, State, squares};
+use super::features::{Features, check_components};
+use super::fit::Fit;
 use super::row_problem::RowSolver;
-use super::spectral::spectral;
-use crate::data::{Data, Real, Rows};
+use crate::data::{Data, Real};
 use crate::error::{Error, Result};
 use crate::hard::Restarts;
-use crate::parallel::Workers;
-use crate::random::{Rng, Stream, stream};
 use crate::structure::Allocation;
-use crate::watch::{Step, Watch};
-use std::ops::ControlFlow;
+use crate::watch::Watch;
 
 /// How the objective is lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,7 +18,8 @@ pub enum FeatureAlgorithm {
     Alternating,
     /// Row after row with the components following every move (B Alg. 3).
     Collapsed,
-    /// K-features for K = 1, 2, .. until the objective no longer falls (B Sec. 5).
+    /// K-features for K = 1, 2, .. until the objective no longer falls, each step started from the one before as well
+    /// (B Sec. 5). Where K is given, up to that K.
     Stepwise,
 }
 
@@ -40,11 +33,14 @@ pub enum FeatureStart {
     PlusPlus,
     /// These components, K x D.
     Given(Vec<f64>),
-    /// This allocation, as from another fit.
+    /// This allocation of the same rows, as from another fit.
     Allocation(Allocation),
 }
 
 /// Parameters of BP-means and K-features.
+///
+/// Up to 2,048 rows all work is on their inner products; of more rows, starts and polishing see a sample of that many, and
+/// passes over all rows follow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BpMeans {
     /// The objective.
@@ -57,13 +53,15 @@ pub struct BpMeans {
     pub row_solver: RowSolver,
     /// Whether spectral starts with a feature that all rows have are tried as well; the better is kept.
     pub base_feature: bool,
-    /// Whether changes of basis and regrown features are tried until none helps.
+    /// Whether changes of basis, regrown features and collapsed sweeps are tried until none helps.
     pub polish: bool,
-    /// How many runs; the best is kept.
+    /// How many runs; the best is kept. Later runs start from rows drawn at random, or from a random change of the first
+    /// run's features.
     pub restarts: Restarts,
-    /// Most passes of one run between two moves of the polishing.
+    /// Most passes of one run, between two moves where it is polished.
     pub max_passes: usize,
-    /// A run has converged when a pass lowers the objective by less than this share of it; 0: when nothing changes.
+    /// Passes over more rows than a sample end when one lowers the objective by less than this share of it; 0: when
+    /// nothing changes.
     pub tolerance: f64,
     /// Seed of all random choices.
     pub seed: u64,
@@ -82,7 +80,7 @@ impl Default for BpMeans {
             polish: true,
             restarts: Restarts::default(),
             max_passes: 300,
-            tolerance: 0.0,
+            tolerance: 1e-6,
             seed: 0,
             threads: 0,
         }
@@ -100,64 +98,71 @@ impl BpMeans {
         BpMeans { goal: FeatureGoal::Exactly(n_features), ..Default::default() }
     }
 
-    /// Fits; the best of all runs.
-    pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Features> {
-        let workers = Workers::serial();
-        let values: Vec<f64> = data.rows().values().iter().map(|&x| x.into()).collect();
-        let k = self.goal.cap(data.n_rows()).min(32);
-        let coordinates = Coordinates::new(&values, data.n_rows(), data.n_columns(), k);
-        let core = Data::new(Rows::new(&coordinates.values, coordinates.n_columns)?)?;
-        let squares = squares(&core);
-        let run = Run {
-            data: &core,
-            squares: &squares,
-            total: squares.iter().sum(),
-            goal: self.goal,
-            solver: self.row_solver,
-            workers: &workers,
-            watch,
-            number: 0,
-            max_passes: self.max_passes,
-            tolerance: self.tolerance,
-        };
-        let products = Products::new(&coordinates.values, coordinates.n_rows, coordinates.n_columns);
-        let mut search = Search { products: &products, goal: self.goal, solver: self.row_solver, watch, scratch: Scratch::default(), passes: 0 };
-        let mut best: Option<Core> = None;
-        let var = |n: &str, d: &str| std::env::var(n).unwrap_or(d.into());
-        let kicks: usize = var("KICKS", "0").parse().unwrap();
-        let starts: usize = var("STARTS", "0").parse().unwrap();
-        let coll = var("COLL", "1") == "1";
-        let mut rng = stream(self.seed, Stream::Restart(0));
-        for i in 0..2 + starts {
-            let base = i % 2 == 0;
-            let z = spectral(&coordinates, k, base, if i < 2 { None } else { Some(&mut rng) });
-            let mut state = Core::new(&z, &products);
-            search.refill(&mut state);
-            let _ = search.settle(&mut state, 300);
-            if best.as_ref().is_none_or(|b| state.loss < b.loss) {
-                best = Some(state);
-            }
+    /// Errors unless the parameters make sense for this data.
+    pub fn check<T: Real>(&self, data: &Data<T>) -> Result<()> {
+        self.goal.check(data.n_rows())?;
+        self.check_start(data)?;
+        self.restarts.check()?;
+        if self.max_passes == 0 {
+            return Err(Error::argument("max_passes", "at least 1", 0, "one pass gives every row its features"));
         }
-        let mut best = best.unwrap();
-        let finish = |search: &mut Search, best: &mut Core| loop {
-            let _ = search.polish(best);
-            if !coll { break; }
-            let ControlFlow::Continue(mut s) = run.fit_allocation(best.allocation()) else { break };
-            let _ = run.sweep_collapsed(&mut s, 20);
-            if s.loss < best.loss * (1.0 - 1e-9) - 1e-13 * products.total { *best = Core::new(&s.allocation, &products); } else { break }
-        };
-        finish(&mut search, &mut best);
-        for _ in 0..kicks {
-            if let ControlFlow::Continue(mut trial) = search.kick(&best, &mut rng) {
-                if trial.loss < best.loss * (1.0 - 1e-9) {
-                    finish(&mut search, &mut trial);
-                    best = trial;
+        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
+            return Err(Error::argument(
+                "tolerance",
+                "a finite number of at least 0",
+                self.tolerance,
+                "0 goes on until nothing changes",
+            ));
+        }
+        if data.weights().is_some() {
+            return Err(Error::argument(
+                "weights",
+                "absent: features know no row weights",
+                "row weights",
+                "repeat the rows",
+            ));
+        }
+        // Features are sums about the origin: there is no reference point to subtract.
+        let largest = data.ranges().iter().map(|(low, high)| low.abs().max(high.abs())).fold(0.0, f64::max);
+        if largest > T::LARGEST {
+            return Err(Error::data(
+                format!("a value of size {largest:e}, and {} squares overflow beyond {:e}", T::NAME, T::LARGEST),
+                "divide the data by a constant, or subtract the column means",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_start<T: Real>(&self, data: &Data<T>) -> Result<()> {
+        let n_features = match &self.start {
+            FeatureStart::Spectral | FeatureStart::PlusPlus => return Ok(()),
+            FeatureStart::Given(components) => {
+                check_components(components, data.n_columns())?;
+                components.len() / data.n_columns()
+            }
+            FeatureStart::Allocation(allocation) => {
+                if allocation.n_rows() != data.n_rows() {
+                    return Err(Error::argument(
+                        "start",
+                        format!("an allocation of the data's {} rows", data.n_rows()),
+                        format!("one of {} rows", allocation.n_rows()),
+                        "start from a fit of the same rows, or from its components",
+                    ));
                 }
+                allocation.n_features()
             }
+        };
+        let cap = self.goal.cap(data.n_rows());
+        if n_features > cap {
+            let help = "give fewer features or allow more";
+            return Err(Error::argument("start", format!("at most {cap} features"), n_features, help));
         }
-        if var("SHOW", "0") == "1" { eprintln!("passes {}", search.passes); }
-        let best = run.fit_allocation(best.allocation());
-        let ControlFlow::Continue(best) = best else { panic!() };
-        Ok(Features { loss: best.loss, allocation: best.allocation })
+        Ok(())
+    }
+
+    /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
+    pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Features> {
+        self.check(data)?;
+        Fit::new(self, data, watch).run()
     }
 }

@@ -82,7 +82,8 @@ impl Core {
         Self::of_rows(rows, allocation.n_features(), products)
     }
 
-    fn of_rows(rows: Vec<u64>, k: usize, products: &Products) -> Self {
+    /// The same from one word of bits per row.
+    pub fn of_rows(rows: Vec<u64>, k: usize, products: &Products) -> Self {
         let n = products.n_rows;
         let mut core = Core {
             k,
@@ -104,6 +105,21 @@ impl Core {
     /// Number of features, K.
     pub fn k(&self) -> usize {
         self.k
+    }
+
+    /// One word of bits per row.
+    pub fn rows(&self) -> &[u64] {
+        &self.rows
+    }
+
+    /// The feature whose loss raises the loss least, by |A_k|^2 / M_kk, with that number first.
+    pub fn least_rise(&self) -> Option<(f64, usize)> {
+        let k = self.k;
+        let half = product(&self.inverse, &self.forms, k);
+        // A A' = M Z'S Z M.
+        let square = |i: usize| (0..k).map(|l| half[i * k + l] * self.inverse[l * k + i]).sum::<f64>();
+        let rises = (0..k).map(|i| (square(i) / self.inverse[i * k + i], i));
+        rises.reduce(|a, b| if b.0 < a.0 { b } else { a })
     }
 
     /// As an allocation.
@@ -157,7 +173,8 @@ impl Core {
         let columns = |values: &[f64]| kept.iter().flat_map(|i| values[i * n..(i + 1) * n].to_vec()).collect();
         self.bits = columns(&self.bits);
         self.images = columns(&self.images);
-        self.overlaps = kept.iter().flat_map(|i| kept.iter().map(move |j| i * k + j)).map(|e| self.overlaps[e]).collect();
+        self.overlaps =
+            kept.iter().flat_map(|i| kept.iter().map(move |j| i * k + j)).map(|e| self.overlaps[e]).collect();
         self.k = kept.len();
     }
 

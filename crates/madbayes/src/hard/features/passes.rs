@@ -1,10 +1,10 @@
-//! Passes with the components frozen: one matrix product X A', every row's problem in K dimensions, then
+//! Passes over all rows with the components frozen: one matrix product X A', every row's problem in K dimensions, then
 //! A = (Z'Z)^-1 Z'X (Broderick 2013, Alg. 1 and 4). No pass raises the objective.
 
 use super::FeatureGoal;
 use super::least_squares::independent;
-use super::row_problem::{RowProblem, RowSolver, Scratch};
-use super::summary::{Summary, multiply};
+use super::row_problem::{RowProblem, RowSolver};
+use super::summary::{BLOCK, Summary, multiply};
 use crate::data::{CHUNK, Data, Real};
 use crate::linalg::dot;
 use crate::parallel::Workers;
@@ -12,7 +12,7 @@ use crate::structure::Allocation;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
-/// Chunks whose summaries are held at once.
+/// Chunks whose summaries are held at once: bounds the memory of a pass, and has no influence on its result.
 const WAVE: usize = 32;
 
 /// What all steps of one run share.
@@ -27,8 +27,6 @@ pub(super) struct Run<'a, T> {
     pub workers: &'a Workers,
     pub watch: &'a dyn Watch,
     pub number: usize,
-    pub max_passes: usize,
-    pub tolerance: f64,
 }
 
 /// Features on their way: the allocation, its least-squares components, and what they cost.
@@ -64,7 +62,7 @@ pub(super) fn squares<T: Real>(data: &Data<T>) -> Vec<f64> {
 }
 
 impl<T: Real> Run<'_, T> {
-    /// The least-squares components of an allocation; columns in the span of others go, or are grown anew where K is given.
+    /// The least-squares components of an allocation. Columns in the span of others go, or are grown anew where K is given.
     pub fn fit_allocation(&self, allocation: Allocation) -> ControlFlow<(), State> {
         let components = vec![0.0; allocation.n_features() * self.data.n_columns()];
         let (trace, loss) = (Vec::new(), f64::INFINITY);
@@ -94,19 +92,22 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// One pass; how many rows, or features, changed.
-    fn pass(&self, state: &mut State) -> ControlFlow<(), usize> {
+    pub fn pass(&self, state: &mut State) -> ControlFlow<(), usize> {
         let before = self.goal.objective(state.loss, state.k());
         let gram = gram(&state.components, state.k(), self.data.n_columns());
         let problem = RowProblem::new(gram, state.k(), self.solver);
         let mut summary = self.scan(state, Some(&problem))?;
-        let mut changed = std::mem::take(&mut summary.changed);
-        let room = self.goal.cap(self.data.n_rows()) > state.k();
-        let far = summary.far.filter(|far| room && self.goal.penalty() > 0.0 && far.0 > self.goal.penalty());
-        changed += self.take(state, summary);
-        if let Some((_, row)) = far {
-            changed += self.open(state, row)?;
+        let mut changed = summary.changed;
+        let penalty = self.goal.penalty();
+        let room = penalty > 0.0 && self.goal.cap(self.data.n_rows()) > state.k();
+        // Rows seen at once cannot see each other's new features: only the one of largest residual gets one.
+        if let Some((_, row)) = summary.far.filter(|far| room && far.0 > penalty) {
+            summary.open(&state.allocation, row, self.data.rows().row(row));
+            state.allocation.push();
+            state.allocation.set(row, state.k() - 1, true);
+            changed += 1;
         }
-        changed += self.drop_unpaid(state)?;
+        changed += self.take(state, summary);
         self.grow_missing(state)?;
         let objective = self.goal.objective(state.loss, state.k());
         debug_assert!(
@@ -118,13 +119,21 @@ impl<T: Real> Run<'_, T> {
         ControlFlow::Continue(changed)
     }
 
+    /// Every row's problem once; the components stay as they are.
+    pub fn assign(&self, state: &mut State) -> ControlFlow<()> {
+        let gram = gram(&state.components, state.k(), self.data.n_columns());
+        let problem = RowProblem::new(gram, state.k(), self.solver);
+        self.scan(state, Some(&problem))?;
+        ControlFlow::Continue(())
+    }
+
     /// What rounding may add to an objective: a share of it, and of what the rows' own squares are rounded by.
-    pub fn rounding(&self, objective: f64) -> f64 {
-        (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + 1e-12 * self.total
+    fn rounding(&self, objective: f64) -> f64 {
+        (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + 1e-11 * self.total
     }
 
     /// Sums over all rows, each row's problem solved first where there is one.
-    pub fn scan(&self, state: &mut State, problem: Option<&RowProblem>) -> ControlFlow<(), Summary> {
+    fn scan(&self, state: &mut State, problem: Option<&RowProblem>) -> ControlFlow<(), Summary> {
         let (k, d) = (state.k(), self.data.n_columns());
         let components = &state.components;
         let stride = state.allocation.stride();
@@ -157,59 +166,34 @@ impl<T: Real> Run<'_, T> {
         ControlFlow::Continue(total)
     }
 
-    /// A = (Z'Z)^-1 Z'X over the columns that are independent; the others go, and the fit stays. How many went.
-    pub fn take(&self, state: &mut State, summary: Summary) -> usize {
-        let (k, d) = (state.k(), self.data.n_columns());
-        let (kept, factor) = independent(&summary.products, k);
-        let mut sums = summary.sums;
-        if kept.len() < k {
-            state.allocation = state.allocation.select(&kept);
-            sums = kept.iter().flat_map(|i| sums[i * d..(i + 1) * d].iter().copied()).collect();
-        }
-        state.components.clone_from(&sums);
-        factor.solve(&mut state.components, d);
-        state.loss = (self.total - dot(&state.components, &sums)).max(0.0);
-        k - kept.len()
-    }
-
-    /// Opens a feature for one row alone: its residual becomes 0 (B Alg. 1).
-    fn open(&self, state: &mut State, row: usize) -> ControlFlow<(), usize> {
-        let before = state.clone();
-        state.allocation.push();
-        state.allocation.set(row, before.k(), true);
-        let summary = self.scan(state, None)?;
-        self.take(state, summary);
-        let objective = |s: &State| self.goal.objective(s.loss, s.k());
-        if objective(state) > objective(&before) {
-            *state = before;
-            return ControlFlow::Continue(0);
-        }
-        ControlFlow::Continue(1)
-    }
-
-    /// Drops features that cost more than they save: without feature k the loss rises by |A_k|^2 / ((Z'Z)^-1)_kk.
-    fn drop_unpaid(&self, state: &mut State) -> ControlFlow<(), usize> {
-        let mut dropped = 0;
-        while self.goal.penalty() > 0.0 && state.k() > 0 {
-            let (k, d) = (state.k(), self.data.n_columns());
-            let summary = self.scan(state, None)?;
-            let inverse = independent(&summary.products, k).1.inverse();
-            let rise = |i: usize| {
-                let component = &state.components[i * d..(i + 1) * d];
-                dot(component, component) / inverse[i * k + i]
-            };
-            let Some(least) = (0..k).min_by(|&a, &b| rise(a).total_cmp(&rise(b))) else { break };
-            if rise(least) >= self.goal.penalty() {
-                break;
+    /// A = (Z'Z)^-1 Z'X over the columns that are independent and, where features have a price, worth it; the others go.
+    /// How many went.
+    fn take(&self, state: &mut State, mut summary: Summary) -> usize {
+        let (before, d) = (state.k(), self.data.n_columns());
+        let mut kept: Vec<usize> = (0..before).collect();
+        loop {
+            let (free, factor) = independent(&summary.products, kept.len());
+            if free.len() < kept.len() {
+                summary = summary.select(&free);
+                kept = free.iter().map(|i| kept[*i]).collect();
+                continue;
             }
-            let rest: Vec<usize> = (0..k).filter(|i| *i != least).collect();
-            state.allocation = state.allocation.select(&rest);
-            state.components.drain(least * d..(least + 1) * d);
-            let summary = self.scan(state, None)?;
-            self.take(state, summary);
-            dropped += 1;
+            state.components.clone_from(&summary.sums);
+            factor.solve(&mut state.components, d);
+            match unpaid(&state.components, &factor.inverse(), kept.len(), self.goal.penalty()) {
+                Some(least) => {
+                    kept.remove(least);
+                    let rest: Vec<usize> = (0..=kept.len()).filter(|i| *i != least).collect();
+                    summary = summary.select(&rest);
+                }
+                None => break,
+            }
         }
-        ControlFlow::Continue(dropped)
+        if kept.len() < before {
+            state.allocation = state.allocation.select(&kept);
+        }
+        state.loss = (self.total - dot(&state.components, &summary.sums)).max(0.0);
+        before - kept.len()
     }
 
     /// Where K is given and columns were dropped, new ones from the largest residual.
@@ -222,8 +206,8 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// One more feature: the residual a of the row of largest residual, on where 2 r'a > |a|^2; where nothing is left
-    /// to explain, a row that makes the columns independent.
-    pub fn grow(&self, state: &mut State) -> ControlFlow<()> {
+    /// to explain, on for one row that makes the columns independent.
+    fn grow(&self, state: &mut State) -> ControlFlow<()> {
         let (k, d) = (state.k(), self.data.n_columns());
         let (row, residual) = self.largest_residual(state);
         let square = dot(&residual, &residual);
@@ -240,7 +224,7 @@ impl<T: Real> Run<'_, T> {
                 return ControlFlow::Continue(());
             }
         }
-        // A row that no combination of the columns can set alone: N >= K of them exist.
+        // Of N >= K rows some one is not set alone by any combination of the columns.
         for n in (row..self.data.n_rows()).chain(0..row) {
             state.clone_from(&before);
             state.allocation.push();
@@ -277,17 +261,16 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// `see(first row, residuals)` for every block of rows, results in order.
-    pub fn residual_blocks<R: Send>(&self, state: &State, see: impl Fn(usize, &[f64]) -> R + Sync + Send) -> Vec<R> {
+    fn residual_blocks<R: Send>(&self, state: &State, see: impl Fn(usize, &[f64]) -> R + Sync + Send) -> Vec<R> {
         let d = self.data.n_columns();
         let parts = self.workers.map(self.data.n_chunks(), |index| {
             let (start, end) = self.data.chunk(index);
             let mut seen = Vec::new();
-            for first in (start..end).step_by(super::summary::BLOCK) {
-                let last = (first + super::summary::BLOCK).min(end);
-                let mut block: Vec<f64> =
-                    self.data.rows().slice(first, last).values().iter().map(|&x| x.into()).collect();
-                for n in first..last {
-                    let row = &mut block[(n - first) * d..(n - first + 1) * d];
+            for first in (start..end).step_by(BLOCK) {
+                let last = (first + BLOCK).min(end);
+                let rows = self.data.rows().slice(first, last);
+                let mut block: Vec<f64> = rows.values().iter().map(|&x| x.into()).collect();
+                for (n, row) in (first..last).zip(block.chunks_exact_mut(d)) {
                     for feature in state.allocation.features_of(n) {
                         let component = &state.components[feature * d..(feature + 1) * d];
                         row.iter_mut().zip(component).for_each(|(r, a)| *r -= a);
@@ -299,6 +282,17 @@ impl<T: Real> Run<'_, T> {
         });
         parts.into_iter().flatten().collect()
     }
+}
+
+/// The feature that costs more than it saves by most: without feature k the loss rises by |A_k|^2 / ((Z'Z)^-1)_kk.
+fn unpaid(components: &[f64], inverse: &[f64], k: usize, penalty: f64) -> Option<usize> {
+    let d = components.len() / k.max(1);
+    let rise = |i: usize| {
+        let component = &components[i * d..(i + 1) * d];
+        dot(component, component) / inverse[i * k + i]
+    };
+    let least = (0..k).map(|i| (rise(i), i)).reduce(|a, b| if b.0 < a.0 { b } else { a })?;
+    (least.0 < penalty).then_some(least.1)
 }
 
 /// A A', K x K.

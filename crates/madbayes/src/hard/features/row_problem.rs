@@ -109,11 +109,6 @@ impl RowProblem {
         }
     }
 
-    /// Number of features, K.
-    pub fn k(&self) -> usize {
-        self.k
-    }
-
     /// Lowers z'Gz - 2c'z for every row of a block from what it is. `c` is column after column: one number
     /// per row for each feature. How many rows changed.
     pub fn solve_block(&self, c: &[f64], words: &mut [u64], costs: &mut [f64], scratch: &mut Scratch) -> usize {
@@ -149,14 +144,12 @@ impl RowProblem {
 
     /// z'Gz - 2c'z from scratch.
     fn cost_of(&self, z: u64, c: &[f64], row: usize, n: usize) -> f64 {
-        {
-            let mut cost = 0.0;
-            let words = [z];
-            for i in ones(&words) {
-                cost += ones(&words).map(|j| self.gram[i * self.k + j]).sum::<f64>() - 2.0 * c[i * n + row];
-            }
-            cost
+        let words = [z];
+        let mut cost = 0.0;
+        for i in ones(&words) {
+            cost += ones(&words).map(|j| self.gram[i * self.k + j]).sum::<f64>() - 2.0 * c[i * n + row];
         }
+        cost
     }
 
     /// Lowers z'Gz - 2c'z from the row as it is; its value at the end, and whether the row changed. Never raises it.

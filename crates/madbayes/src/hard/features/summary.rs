@@ -2,6 +2,7 @@
 
 use super::row_problem::{RowProblem, Scratch};
 use crate::data::{Real, Rows};
+use crate::structure::Allocation;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
@@ -37,6 +38,35 @@ impl Summary {
         if later.far.is_some_and(|far| self.far.is_none_or(|known| far.0 > known.0)) {
             self.far = later.far;
         }
+    }
+
+    /// Of these features only, in this order.
+    pub fn select(&self, features: &[usize]) -> Summary {
+        let (k, d) = (self.k, self.d);
+        let pairs = features.iter().flat_map(|i| features.iter().map(move |j| i * k + j));
+        Summary {
+            k: features.len(),
+            d,
+            products: pairs.map(|e| self.products[e]).collect(),
+            sums: features.iter().flat_map(|i| &self.sums[i * d..(i + 1) * d]).copied().collect(),
+            ..*self
+        }
+    }
+
+    /// As if a further feature were on for this row alone.
+    pub fn open<T: Real>(&mut self, allocation: &Allocation, row: usize, values: &[T]) {
+        let k = self.k;
+        let mut products = vec![0.0; (k + 1) * (k + 1)];
+        for i in 0..k {
+            products[i * (k + 1)..][..k].copy_from_slice(&self.products[i * k..(i + 1) * k]);
+        }
+        for i in allocation.features_of(row).chain([k]) {
+            products[i * (k + 1) + k] = 1.0;
+            products[k * (k + 1) + i] = 1.0;
+        }
+        self.sums.extend(values.iter().map(|&x| Into::<f64>::into(x)));
+        self.products = products;
+        self.k += 1;
     }
 
     /// Solves the problem of every row of a chunk, where there is one, and adds the rows.
