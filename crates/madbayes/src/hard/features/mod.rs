@@ -14,6 +14,7 @@ mod plus_plus;
 mod polish;
 mod row_problem;
 mod run;
+mod screen;
 mod search;
 mod serial;
 mod spectral;
