@@ -289,3 +289,68 @@ fn product(left: &[f64], right: &[f64], k: usize) -> Vec<f64> {
     }
     to
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Rows};
+    use crate::likelihood::collapsed_loss;
+    use crate::random::{Stream, stream};
+    use rand::RngExt;
+
+    fn problem(n: usize, d: usize, k: usize, seed: u64) -> (Vec<f64>, Allocation) {
+        let mut rng = stream(seed, Stream::Simulation);
+        let x = (0..n * d).map(|_| rng.random::<f64>() - 0.3).collect();
+        (x, Allocation::from_bools(n, k, (0..n * k).map(|_| rng.random::<bool>())))
+    }
+
+    #[test]
+    fn losses_after_any_changes_are_those_of_the_data() {
+        for seed in 0..20 {
+            let (n, d, k) = (12, 5, 3);
+            let (x, z) = problem(n, d, k, seed);
+            let data = Data::new(Rows::new(&x, d).unwrap()).unwrap();
+            let products = Products::new(&x, n, d);
+            let check = |core: &Core| {
+                let direct = collapsed_loss(&core.allocation(), &data);
+                assert!((core.loss - direct).abs() < 1e-9 * products.total, "{} and {direct}", core.loss);
+            };
+            let mut core = Core::new(&z, &products);
+            check(&core);
+            check(&core.without(1, &products));
+            let on: Vec<bool> = (0..n).map(|row| row % 3 == 0).collect();
+            check(&core.with(&on, &products));
+            let (rise, least) = core.least_rise().unwrap();
+            let rises: Vec<f64> = (0..core.k()).map(|i| core.without(i, &products).loss - core.loss).collect();
+            assert!((rise - rises[least]).abs() < 1e-9 && rises.iter().all(|r| *r >= rise - 1e-9));
+            let before = core.loss;
+            let frozen = core.frozen();
+            core.pass(frozen, RowSolver::Exact, &products, &mut Scratch::default());
+            check(&core);
+            assert!(core.loss <= before + 1e-12);
+            let squares = core.residual_squares(&products);
+            assert!((squares.iter().sum::<f64>() - core.loss).abs() < 1e-9);
+            // R R' e_0 against the residual of row 0 itself.
+            let mut v = vec![0.0; n];
+            v[0] = 1.0;
+            core.residual_products(&mut v, &products);
+            assert!((v[0] - squares[0]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn equal_empty_and_dependent_columns_go_and_the_loss_stays() {
+        let (x, z) = problem(8, 4, 2, 1);
+        let products = Products::new(&x, 8, 4);
+        let core = Core::new(&z, &products);
+        let again = core.with(&z.column(0), &products);
+        assert_eq!((again.k(), again.rows()), (core.k(), core.rows()));
+        assert_eq!(core.with(&[false; 8], &products).k(), core.k());
+        let columns = ["11000000", "00110000", "10100000", "01010000"];
+        let columns: Vec<Vec<bool>> = columns.iter().map(|c| c.chars().map(|b| b == '1').collect()).collect();
+        let dependent = Core::new(&Allocation::from_columns(8, &columns), &products);
+        let three = Core::new(&Allocation::from_columns(8, &columns[..3]), &products);
+        assert_eq!(dependent.k(), 3);
+        assert!((dependent.loss - three.loss).abs() < 1e-12);
+    }
+}
