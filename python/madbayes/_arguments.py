@@ -56,13 +56,21 @@ def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     return weights
 
 
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number of at least 1."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
 @contextmanager
-def progress_of(verbose: Any) -> Iterator[Progress]:
-    """A callback that shows progress under ``verbose``: a tqdm bar where that is installed, lines otherwise."""
+def progress_of(verbose: Any, *, unit: str = "pass", total: int | None = None) -> Iterator[Progress]:
+    """A callback that shows progress under ``verbose``: a tqdm bar where that is installed, lines otherwise.
+
+    Units are summed over runs; ``total`` is how many there will be, if that is known.
+    """
     if not verbose:
         yield None
         return
-    bar, show = _bar()
+    bar, show = _bar(unit, total)
     try:
         yield show
     finally:
@@ -70,20 +78,24 @@ def progress_of(verbose: Any) -> Iterator[Progress]:
             bar.close()
 
 
-def _bar() -> tuple[Any, Callable[[int, int, int, float], object]]:
+def _bar(unit: str, total: int | None) -> tuple[Any, Callable[[int, int, int, float], object]]:
+    # A sampler's objective is minus its log joint probability.
+    value, sign = ("objective", 1.0) if unit == "pass" else ("log joint", -1.0)
     try:
         from tqdm.auto import tqdm
     except ImportError:
         import sys
 
-        def line(run: int, passes: int, groups: int, objective: float) -> None:
-            print(f"run {run + 1}, pass {passes}: {groups} clusters, objective {objective:.6g}", file=sys.stderr)
+        def line(run: int, done: int, groups: int, objective: float) -> None:
+            print(f"run {run + 1}, {unit} {done}: {groups} clusters, {value} {sign * objective:.6g}", file=sys.stderr)
 
         return None, line
-    bar = tqdm(desc="madbayes", unit="pass")
+    bar = tqdm(desc="madbayes", unit=unit, total=total)
+    done_by: dict[int, int] = {}
 
-    def show(run: int, passes: int, groups: int, objective: float) -> None:
-        bar.set_postfix(run=run + 1, clusters=groups, objective=f"{objective:.6g}")
-        bar.update(max(0, passes - bar.n))
+    def show(run: int, done: int, groups: int, objective: float) -> None:
+        done_by[run] = done
+        bar.set_postfix({"run": run + 1, "clusters": groups, value: f"{sign * objective:.6g}"})
+        bar.update(max(0, sum(done_by.values()) - bar.n))
 
     return bar, show

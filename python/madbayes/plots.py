@@ -128,7 +128,7 @@ def plot_trace(estimator: Any, *, what: str | None = None, ax: Axes | None = Non
         ax.plot(steps, chains[0], color=PALETTE[0], marker="o" if len(steps) <= 50 else "")
         ax.set_xlabel("pass")
     else:
-        _draw_chains(ax, steps, chains, burn_in=getattr(estimator, "burn_in", None), whole=what == "n_clusters")
+        _draw_chains(ax, steps, chains, burn_in=getattr(estimator, "burn_in_", None), whole=what == "n_clusters")
         ax.set_xlabel("sweep")
     ax.set_ylabel(TRACES[what])
     return ax

@@ -3,6 +3,7 @@
 mod arrays;
 mod clusters;
 mod metrics;
+mod mixture;
 mod priors;
 mod watching;
 
@@ -14,5 +15,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     clusters::register(module)?;
     metrics::register(module)?;
+    mixture::register(module)?;
     priors::register(module)
 }

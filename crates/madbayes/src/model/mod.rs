@@ -1,8 +1,13 @@
-//! What a user fits and keeps: models that assign new rows and travel as bytes.
+//! What a user fits and keeps: fits that cross families, models that assign new rows and travel as bytes.
 
 mod clusters;
+mod dp_mixture;
+mod mixture;
 mod saved;
 mod stream;
 
 pub use clusters::{Assigned, ClusterModel};
+pub use dp_mixture::{DpMixture, MixtureFit, MixtureStart};
+pub use mixture::{DrawnGroups, MixtureModel};
+pub use saved::kind_of_model;
 pub use stream::ClusterStream;
