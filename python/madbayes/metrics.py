@@ -31,11 +31,11 @@ def _bits(allocation: Any, name: str) -> NDArray[np.bool_]:
     """A feature allocation of 0 and 1, or False and True, as bits."""
     array = np.asarray(allocation)
     if array.ndim != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimensions: a row for each sample, a column for each feature")
+        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimensions: a column for each feature")
     if array.dtype != np.bool_:
         bits = array == 1
         if not np.all(bits | (array == 0)):
-            raise ValueError(f"{name} must be 0 and 1 or False and True, got other values: 1 where the row has the feature")
+            raise ValueError(f"{name} must be 0 and 1, got other values: 1 where the row has the feature")
         array = bits
     return np.ascontiguousarray(array)
 
