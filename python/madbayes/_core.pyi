@@ -81,8 +81,6 @@ def tabletop(
     shape: tuple[int, int, int],
     colour: bool,
     probability: float,
-    jitter: float,
-    lighting: float,
-    noise: float,
+    disturbances: tuple[float, float, float],
     seed: int,
 ) -> tuple[Floats, Bits, list[str]]: ...

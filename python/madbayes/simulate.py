@@ -217,7 +217,6 @@ def tabletop(
     ((20, 30, 40), (20, 4), ['ball', 'ring', 'book', 'pen'])
     """
     shape = (n_samples, height, width)
-    images, allocation, names = _core.tabletop(
-        shape, colour, probability, jitter, lighting, noise, seed_of(random_state)
-    )
+    disturbances = (jitter, lighting, noise)
+    images, allocation, names = _core.tabletop(shape, colour, probability, disturbances, seed_of(random_state))
     return images if colour else images[..., 0], allocation, names

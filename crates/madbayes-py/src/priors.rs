@@ -216,12 +216,11 @@ fn tabletop<'py>(
     shape: (usize, usize, usize),
     colour: bool,
     probability: f64,
-    jitter: f64,
-    lighting: f64,
-    noise: f64,
+    disturbances: (f64, f64, f64),
     seed: u64,
 ) -> PyResult<SimulatedPictures<'py>> {
     let (n_pictures, height, width) = shape;
+    let (jitter, lighting, noise) = disturbances;
     let recipe = Tabletop { n_pictures, height, width, colour, probability, jitter, lighting, noise };
     let pictures = recipe.sample(seed).map_err(value_error)?;
     let shape = [n_pictures, height, width, pictures.channels];
