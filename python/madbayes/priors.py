@@ -1,8 +1,10 @@
-"""Priors over partitions: draws and log probabilities.
+"""Priors over partitions and over feature allocations: draws and log probabilities.
 
 References
 ----------
-T. Broderick, B. Kulis, M. I. Jordan, "MAD-Bayes: MAP-based asymptotic derivations from Bayes", ICML 2013 (Eq. 1, 11).
+T. Broderick, B. Kulis, M. I. Jordan, "MAD-Bayes: MAP-based asymptotic derivations from Bayes", ICML 2013 (Eq. 1, 4,
+11, 13).
+T. L. Griffiths, Z. Ghahramani, "The Indian buffet process: an introduction and review", JMLR 12 (2011).
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ import numpy as np
 
 from . import _core
 from ._arguments import seed_of
-from .metrics import _numbers
+from .metrics import _bits, _numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CRP", "DirichletMultinomial", "PolyaUrn"]
+__all__ = ["CRP", "IBP", "BetaBernoulli", "DirichletMultinomial", "PolyaUrn"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +115,66 @@ class PolyaUrn:
         """Log density of a sequence of colours."""
         colours = np.asarray(structure, dtype=np.float64).tolist()
         return _core.polya_urn_log_prob(self.concentration, self.base, self.parameters, colours)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IBP:
+    """Indian buffet process: overlapping features, Poisson(mass) of them in each row, a few more with every further row.
+
+    Parameters
+    ----------
+    mass : float, default=1.0
+        gamma > 0: the higher, the more features.
+
+    Examples
+    --------
+    >>> from madbayes.priors import IBP
+    >>> import math
+    >>> round(math.exp(IBP(mass=1.0).log_prob([[1], [1]])), 12) == round(math.exp(-1.5) / 2, 12)
+    True
+    """
+
+    mass: float = 1.0
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[np.bool_]:
+        """The features of ``n`` rows as an (n, K) array, in order of first appearance; K is random."""
+        return _core.ibp_sample(self.mass, n, seed_of(random_state))
+
+    def log_prob(self, structure: ArrayLike) -> float:
+        """Log probability of an (N, K) array of bits as a set of features: their order means nothing, and columns that
+        no row has are ignored."""
+        return _core.ibp_log_prob(self.mass, _bits(structure, "structure"))
+
+    def expected_features(self, n: int) -> float:
+        """Mean number of features among ``n`` rows: mass (1 + 1/2 + ... + 1/n)."""
+        return _core.ibp_expected_features(self.mass, n)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BetaBernoulli:
+    """Beta-Bernoulli: ``n_features`` features, each in a share of the rows drawn from Beta(gamma, 1).
+
+    Parameters
+    ----------
+    n_features : int, default=2
+    gamma : float, default=1.0
+        The higher, the more rows have each feature. With gamma / n_features and many features this is the IBP.
+
+    Examples
+    --------
+    >>> from madbayes.priors import BetaBernoulli
+    >>> import math
+    >>> round(math.exp(BetaBernoulli(n_features=2).log_prob([[1, 0]])), 12)  # one of four matrices
+    0.25
+    """
+
+    n_features: int = 2
+    gamma: float = 1.0
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[np.bool_]:
+        """An (n, n_features) array of bits; some columns may be empty."""
+        return _core.beta_bernoulli_sample(self.n_features, self.gamma, n, seed_of(random_state))
+
+    def log_prob(self, structure: ArrayLike) -> float:
+        """Log probability of an (N, n_features) array of bits, its columns in this order; missing columns are empty."""
+        return _core.beta_bernoulli_log_prob(self.n_features, self.gamma, _bits(structure, "structure"))

@@ -1,6 +1,7 @@
 //! NumPy arrays as rows, and the library's errors as Python's.
 
 use madbayes::data::{Data, Real, Rows};
+use madbayes::structure::Allocation;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -67,4 +68,15 @@ pub fn matrix<'py>(py: Python<'py>, values: &[f64], columns: usize) -> PyResult<
 /// Labels as scikit-learn has them.
 pub fn labels<'py>(py: Python<'py>, labels: &[u32]) -> Bound<'py, PyArray1<i32>> {
     PyArray1::from_iter(py, labels.iter().map(|&l| l as i32))
+}
+
+/// An N x K matrix of bits as an allocation.
+pub fn allocation(array: &PyReadonlyArray2<'_, bool>) -> Allocation {
+    let [n_rows, n_features] = [array.shape()[0], array.shape()[1]];
+    Allocation::from_bools(n_rows, n_features, array.as_array().iter().copied())
+}
+
+/// An allocation as an N x K matrix of bits.
+pub fn bits<'py>(py: Python<'py>, allocation: &Allocation) -> PyResult<Bound<'py, PyArray2<bool>>> {
+    PyArray1::from_vec(py, allocation.to_bools()).reshape([allocation.n_rows(), allocation.n_features()])
 }

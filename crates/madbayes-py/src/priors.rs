@@ -1,11 +1,13 @@
 //! Draws from the priors, their log probabilities, and simulated data.
 
-use crate::arrays::{labels, matrix, value_error};
-use madbayes::prior::{Base, Crp, DirichletMultinomial, PolyaUrn};
+use crate::arrays::{allocation, bits, labels, matrix, value_error};
+use madbayes::prior::{Base, BetaBernoulli, Crp, DirichletMultinomial, Ibp, PolyaUrn};
 use madbayes::random::{Stream, stream};
-use madbayes::simulate::{CrpMixture, GaussianMixture, Sample, Weights};
+use madbayes::simulate::{
+    CrpMixture, FeatureMixture, FeatureSample, GaussianMixture, IbpMixture, Sample, Tabletop, Weights,
+};
 use madbayes::structure::Partition;
-use numpy::{PyArray1, PyArray2};
+use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,8 +19,16 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dirichlet_multinomial_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(polya_urn_sample, module)?)?;
     module.add_function(wrap_pyfunction!(polya_urn_log_prob, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_sample, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_log_prob, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_expected_features, module)?)?;
+    module.add_function(wrap_pyfunction!(beta_bernoulli_sample, module)?)?;
+    module.add_function(wrap_pyfunction!(beta_bernoulli_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(gaussian_mixture, module)?)?;
-    module.add_function(wrap_pyfunction!(crp_mixture, module)?)
+    module.add_function(wrap_pyfunction!(crp_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(tabletop, module)?)
 }
 
 #[pyfunction]
@@ -84,6 +94,39 @@ fn polya_urn_log_prob(concentration: f64, base: &str, parameters: (f64, f64), co
     urn(concentration, base, parameters.0, parameters.1)?.ln_prob(&colours).map_err(value_error)
 }
 
+#[pyfunction]
+fn ibp_sample<'py>(py: Python<'py>, mass: f64, n: usize, seed: u64) -> PyResult<Bound<'py, PyArray2<bool>>> {
+    let ibp = Ibp::new(mass).map_err(value_error)?;
+    bits(py, &ibp.sample(n, &mut stream(seed, Stream::Prior)).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn ibp_log_prob(mass: f64, features: PyReadonlyArray2<'_, bool>) -> PyResult<f64> {
+    Ok(Ibp::new(mass).map_err(value_error)?.ln_prob(&allocation(&features)))
+}
+
+#[pyfunction]
+fn ibp_expected_features(mass: f64, n: usize) -> PyResult<f64> {
+    Ok(Ibp::new(mass).map_err(value_error)?.expected_features(n))
+}
+
+#[pyfunction]
+fn beta_bernoulli_sample<'py>(
+    py: Python<'py>,
+    features: usize,
+    gamma: f64,
+    n: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyArray2<bool>>> {
+    let prior = BetaBernoulli::new(features, gamma).map_err(value_error)?;
+    bits(py, &prior.sample(n, &mut stream(seed, Stream::Prior)).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn beta_bernoulli_log_prob(features: usize, gamma: f64, matrix: PyReadonlyArray2<'_, bool>) -> PyResult<f64> {
+    Ok(BetaBernoulli::new(features, gamma).map_err(value_error)?.ln_prob_matrix(&allocation(&matrix)))
+}
+
 /// Rows, labels and centres of simulated data.
 type Simulated<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray2<f64>>);
 
@@ -122,4 +165,68 @@ fn crp_mixture<'py>(
 ) -> PyResult<Simulated<'py>> {
     let recipe = CrpMixture { n_rows, concentration, variance, prior_mean, prior_variance };
     simulated(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+/// Rows, allocation and components of simulated data.
+type SimulatedFeatures<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<bool>>, Bound<'py, PyArray2<f64>>);
+
+fn simulated_features(py: Python<'_>, sample: FeatureSample) -> PyResult<SimulatedFeatures<'_>> {
+    Ok((
+        matrix(py, &sample.values, sample.n_columns)?,
+        bits(py, &sample.allocation)?,
+        matrix(py, &sample.components, sample.n_columns)?,
+    ))
+}
+
+#[pyfunction]
+fn feature_mixture<'py>(
+    py: Python<'py>,
+    shape: (usize, usize, usize),
+    probability: f64,
+    noise: f64,
+    scale: f64,
+    base: bool,
+    seed: u64,
+) -> PyResult<SimulatedFeatures<'py>> {
+    let (n_rows, n_columns, n_features) = shape;
+    let recipe = FeatureMixture { n_rows, n_columns, n_features, probability, noise, scale, base };
+    simulated_features(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn ibp_mixture<'py>(
+    py: Python<'py>,
+    n_rows: usize,
+    n_columns: usize,
+    mass: f64,
+    noise: f64,
+    scale: f64,
+    seed: u64,
+) -> PyResult<SimulatedFeatures<'py>> {
+    let recipe = IbpMixture { n_rows, n_columns, mass, noise, scale };
+    simulated_features(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+/// Pictures, allocation and names of the objects.
+type SimulatedPictures<'py> = (Bound<'py, PyArray4<f64>>, Bound<'py, PyArray2<bool>>, Vec<&'static str>);
+
+#[pyfunction]
+fn tabletop<'py>(
+    py: Python<'py>,
+    shape: (usize, usize, usize),
+    colour: bool,
+    probability: f64,
+    disturbances: (f64, f64, f64),
+    seed: u64,
+) -> PyResult<SimulatedPictures<'py>> {
+    let (n_pictures, height, width) = shape;
+    let (jitter, lighting, noise) = disturbances;
+    let recipe = Tabletop { n_pictures, height, width, colour, probability, jitter, lighting, noise };
+    let pictures = recipe.sample(seed).map_err(value_error)?;
+    let shape = [n_pictures, height, width, pictures.channels];
+    Ok((
+        PyArray1::from_vec(py, pictures.pixels).reshape(shape)?,
+        bits(py, &pictures.allocation)?,
+        pictures.names.to_vec(),
+    ))
 }

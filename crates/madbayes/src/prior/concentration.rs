@@ -83,7 +83,7 @@ pub fn resample_concentration(
 }
 
 /// Gamma(shape, rate), above 0 even where a tiny shape makes the draw underflow: its logarithm is needed.
-fn draw_gamma(shape: f64, rate: f64, rng: &mut Rng) -> f64 {
+pub(super) fn draw_gamma(shape: f64, rate: f64, rng: &mut Rng) -> f64 {
     let unit = Gamma::new(shape, 1.0).expect("a positive shape");
     (rng.sample(unit) / rate).max(f64::MIN_POSITIVE)
 }

@@ -1,17 +1,23 @@
-//! Priors over assignments, each with two faces: `weigh`, its log probability, and `charge`, the limit of
+//! Priors over assignments to groups and over feature allocations, each with two faces: `weigh`, its log probability, and `charge`, the limit of
 //! -2 s2 log p as the variance s2 -> 0 (Broderick 2013, Sec. 2 and Sup. A).
 
+mod beta_bernoulli;
 mod concentration;
 mod crp;
 mod dirichlet_multinomial;
+#[cfg(test)]
+mod feature_laws;
+mod ibp;
 #[cfg(test)]
 mod laws;
 mod polya_urn;
 mod rising;
 
+pub use beta_bernoulli::BetaBernoulli;
 pub use concentration::{Concentration, resample_concentration};
 pub use crp::{Crp, CrpSeats};
 pub use dirichlet_multinomial::{DirichletMultinomial, DirichletMultinomialSeats};
+pub use ibp::{Ibp, resample_mass};
 pub use polya_urn::{Base, PolyaUrn, UrnDraw};
 
 use crate::random::Rng;
