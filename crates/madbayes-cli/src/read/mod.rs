@@ -4,6 +4,8 @@ mod cell;
 mod csv;
 mod dialect;
 mod hints;
+#[cfg_attr(not(test), expect(dead_code, reason = "no command takes pictures yet"))]
+pub mod images;
 mod matrix;
 mod npz;
 mod numpy;
@@ -13,6 +15,7 @@ mod pages;
 mod parquet;
 #[cfg(test)]
 mod properties;
+pub mod scale;
 mod select;
 mod settle;
 mod zip;
