@@ -2,8 +2,16 @@
 
 mod chain;
 mod geweke;
+mod ibp;
+mod ibp_chain;
+mod ibp_collapsed;
+mod ibp_uncollapsed;
+mod inverse_gamma;
 mod mixture;
 
 pub use chain::{Chain, Schedule};
 pub use geweke::{Agreement, Statistic, geweke};
+pub use ibp::{IbpSampler, IbpStart};
+pub use ibp_chain::{IbpChain, IbpState};
+pub use inverse_gamma::InverseGamma;
 pub use mixture::{ChainStart, CrpMixture};
