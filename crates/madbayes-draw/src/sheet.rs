@@ -2,8 +2,10 @@
 
 /// Pixels between pictures.
 const GAP: usize = 4;
-/// Small pictures are enlarged, by a whole factor, up to about this side.
-const SMALL: usize = 96;
+/// More pixels between one pair of lines and the next.
+const BETWEEN: usize = 12;
+/// Small pictures are enlarged, by a whole factor, to at most this side.
+const SMALL: usize = 200;
 /// Pictures on a sheet are made smaller, by a whole factor, down to at most this side.
 const LARGE: usize = 400;
 /// More pictures than this are not looked at: the first are shown.
@@ -80,15 +82,15 @@ impl FeatureImages {
         let longest = lines.iter().flatten().map(|(values, _)| values.len()).max().unwrap_or(0);
         let frame = Frame::new(self, longest, largest);
         let across = lines.iter().map(Vec::len).max().unwrap_or(0).max(1);
-        let side = |count: usize, side: usize| count * side + (count - 1) * GAP;
-        let (width, height) = (side(across, frame.width), side(lines.len().max(1), frame.height));
+        let left = |right: usize| right * (frame.width + GAP);
+        let top = |down: usize| down * (frame.height + GAP) + down / 2 * BETWEEN;
+        let (width, height) = (left(across - 1) + frame.width, top(lines.len().max(1) - 1) + frame.height);
         let mut pixels = vec![255; width * height * frame.shown];
         for (down, line) in lines.iter().enumerate() {
             for (right, (values, tone)) in line.iter().enumerate() {
                 let tile = frame.tile(values, *tone);
                 for (y, row) in tile.chunks_exact(frame.width * frame.shown).enumerate() {
-                    let top = down * (frame.height + GAP) + y;
-                    let at = (top * width + right * (frame.width + GAP)) * frame.shown;
+                    let at = ((top(down) + y) * width + left(right)) * frame.shown;
                     pixels[at..at + row.len()].copy_from_slice(row);
                 }
             }
@@ -130,7 +132,7 @@ impl Frame {
     fn new(shape: &FeatureImages, numbers: usize, largest: usize) -> Frame {
         let channels = shape.channels.max(1);
         let columns = shape.width.min(numbers / channels);
-        let rows = if columns == 0 { 0 } else { shape.height.min(numbers / channels / columns) };
+        let rows = (numbers / channels).checked_div(columns).unwrap_or(0).min(shape.height);
         let side = rows.max(columns).max(1);
         let (enlarge, shrink) = ((SMALL / side).max(1), side.div_ceil(largest));
         let sized = |side: usize| (side * enlarge).div_ceil(shrink).max(1);

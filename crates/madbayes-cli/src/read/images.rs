@@ -187,6 +187,8 @@ fn in_file<R>(path: &Path, result: Result<R>) -> Result<R> {
 mod tests {
     use super::*;
     use image::{GrayImage, ImageFormat, Luma, Rgb, RgbImage, RgbaImage};
+    use madbayes::data::Rows;
+    use madbayes::prepare::{Keep, Pca};
     use tempfile::TempDir;
 
     /// A picture whose pixels all differ.
@@ -345,6 +347,10 @@ mod tests {
         let square = |(x, mean): (&f32, &f64)| (f64::from(*x) - mean).powi(2);
         let total: f64 = pictures.values.chunks_exact(d).flat_map(|row| row.iter().zip(&means).map(square)).sum();
         assert!((total / 99.0 - 808.6).abs() < 0.1, "{}", total / 99.0);
+        let rows = Rows::new(&pictures.values, d).unwrap();
+        let pca = Pca::fit(rows, Keep::All, &Workers::new(0)).unwrap();
+        assert!((pca.total_variance - total / 99.0).abs() < 1e-6, "{}", pca.total_variance);
+        assert_eq!(pca.n_components(), 99);
         let small = read(&folder, Some("1/4".parse().unwrap()), 0).unwrap();
         assert_eq!(small.shape, Shape { height: 60, width: 80, channels: 3 });
         let block = (0..16).map(|i| pictures.values[((i / 4) * 320 + i % 4) * 3]).sum::<f32>() / 16.0;
