@@ -58,12 +58,13 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 6] = [
     ("n_clusters", "--clusters"),
     ("max_clusters", "--max-clusters"),
     ("restarts", "--restarts"),
     ("max_passes", "--max-passes"),
     ("concentration", "--concentration"),
+    ("mass", "--mass"),
 ];
 
 /// The error for people, who know the library's arguments as options.

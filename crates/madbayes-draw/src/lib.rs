@@ -1,7 +1,7 @@
 //! Pictures of clustering results: plain slices in, a self-contained SVG or a text plot out.
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
-//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes.
+//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes, [`Grid`] for features of rows.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -25,6 +25,7 @@
 
 mod bars;
 mod canvas;
+mod grid;
 mod lines;
 mod palette;
 mod panel;
@@ -33,5 +34,6 @@ mod svg;
 mod ticks;
 
 pub use bars::Bars;
+pub use grid::Grid;
 pub use lines::Lines;
 pub use scatter::Scatter;
