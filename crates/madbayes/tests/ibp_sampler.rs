@@ -121,7 +121,7 @@ fn bad_parameters_are_named() {
         (IbpSampler { scale: Some(f64::NAN), ..good.clone() }, "scale must be a positive finite number"),
         (
             IbpSampler { noise: Some(1e-9), scale: Some(1e9), ..good.clone() },
-            "noise must be at least 1e-10 of the scale",
+            "noise must be at least 1e-8 of the scale",
         ),
         (IbpSampler { mass_prior: (1.0, 0.0), ..good.clone() }, "mass_prior must be a positive finite shape and rate"),
         (

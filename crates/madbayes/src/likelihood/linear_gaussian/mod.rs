@@ -18,8 +18,8 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use std::f64::consts::TAU;
 
-/// The least noise / scale that double precision can work with.
-pub(crate) const LEAST_RIDGE: f64 = 1e-10;
+/// The least noise / scale that double precision can work with: columns that are nearly equal have M of size scale / noise.
+pub(crate) const LEAST_RIDGE: f64 = 1e-8;
 
 /// Rows x ~ N(z A, noise I) with the rows of A ~ N(0, scale I).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub struct LinearGaussian {
 }
 
 impl LinearGaussian {
-    /// Errors unless both variances are positive and noise / scale is at least 1e-10.
+    /// Errors unless both variances are positive and noise / scale is at least 1e-8.
     pub fn check(&self) -> Result<()> {
         check_variance("noise", self.noise)?;
         check_variance("scale", self.scale)?;

@@ -127,18 +127,15 @@ impl<'a, T: Real> CollapsedRows<'a, T> {
     }
 
     /// M = (Z'Z + ridge I)^-1, K x K.
-    pub fn inverse(&self) -> &[f64] {
+    #[cfg(test)]
+    pub(super) fn inverse(&self) -> &[f64] {
         &self.inverse
     }
 
     /// A A', K x K.
-    pub fn products(&self) -> &[f64] {
+    #[cfg(test)]
+    pub(super) fn products(&self) -> &[f64] {
         &self.products
-    }
-
-    /// A (x - zA)', K numbers, for the row that is out.
-    pub fn along(&self) -> &[f64] {
-        &self.seat.along
     }
 
     /// The variances.
