@@ -39,6 +39,8 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// self * a + b in one rounding, where the processor has the instruction.
     fn fused_mul_add(self, a: Self, b: Self) -> Self;
+    /// The values themselves where they are float64 already.
+    fn as_f64s(values: &[Self]) -> Option<&[f64]>;
 }
 
 impl Real for f32 {
@@ -53,6 +55,9 @@ impl Real for f32 {
     fn fused_mul_add(self, a: f32, b: f32) -> f32 {
         self.mul_add(a, b)
     }
+    fn as_f64s(_: &[f32]) -> Option<&[f64]> {
+        None
+    }
 }
 
 impl Real for f64 {
@@ -66,6 +71,9 @@ impl Real for f64 {
     #[inline(always)]
     fn fused_mul_add(self, a: f64, b: f64) -> f64 {
         self.mul_add(a, b)
+    }
+    fn as_f64s(values: &[f64]) -> Option<&[f64]> {
+        Some(values)
     }
 }
 

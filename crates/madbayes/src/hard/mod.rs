@@ -1,9 +1,11 @@
-//! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12).
+//! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12); and hard feature learning:
+//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15).
 
 mod bisect;
 mod clustering;
 mod collapsed;
 mod dp_means;
+mod features;
 mod finish;
 mod goal;
 mod moves;
@@ -14,6 +16,7 @@ mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
 pub use dp_means::{Algorithm, DpMeans};
+pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub use goal::Goal;
 pub use restarts::Restarts;
 pub use start::Start;

@@ -20,7 +20,7 @@ pub enum Restarts {
 }
 
 impl Restarts {
-    pub(super) fn check(&self) -> Result<()> {
+    pub(in crate::hard) fn check(&self) -> Result<()> {
         match self {
             Restarts::Exactly(runs) if !(1..=MOST_ASKED_FOR).contains(runs) => Err(Error::argument(
                 "restarts",

@@ -1,0 +1,418 @@
+//! The row problem: with A frozen, the 0/1 row z of least |x - z A|^2 = z'Gz - 2c'z + |x|^2, G = A A', c = A x
+//! (Broderick 2013, Alg. 1 and 4).
+
+use super::gray::GrayCode;
+use super::least_squares::Factor;
+use crate::structure::ones;
+
+/// The most features for which all 2^K rows are searched.
+pub(super) const EXACT: usize = 24;
+/// The most features for which the default searches them.
+const EXACT_BY_DEFAULT: usize = 16;
+
+/// The most features for which they are gone through one by one.
+const ENUMERATED: usize = 8;
+
+/// How the row problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowSolver {
+    /// Exactly to K = 16, by coordinate flips above.
+    #[default]
+    Auto,
+    /// The best of all 2^K rows, by branch and bound, to K = 24; by coordinate flips above.
+    Exact,
+    /// Flips of one bit and of two bits at once, the best first, until none helps.
+    Coordinate,
+    /// Every bit once in order, as in the paper.
+    Paper,
+}
+
+impl RowSolver {
+    fn for_features(self, k: usize) -> RowSolver {
+        match self {
+            RowSolver::Auto if k <= EXACT_BY_DEFAULT => RowSolver::Exact,
+            RowSolver::Exact if k <= EXACT => RowSolver::Exact,
+            RowSolver::Paper => RowSolver::Paper,
+            _ => RowSolver::Coordinate,
+        }
+    }
+}
+
+/// All that depends on A alone.
+#[derive(Debug, Clone)]
+pub(super) struct RowProblem {
+    k: usize,
+    solver: RowSolver,
+    /// G, K x K.
+    gram: Vec<f64>,
+    /// G - diag(floor) is positive semidefinite.
+    floor: Vec<f64>,
+    /// Features in the order of the search: the longest are decided first.
+    order: Vec<usize>,
+    /// Upper factor R of G in that order, G = R'R but for the jitter, K x K.
+    upper: Vec<f64>,
+    /// What the jitter may add to the cost of a row.
+    slack: f64,
+    /// A change must lower the cost by this much to be one.
+    least: f64,
+    /// All rows one by one, where they are few.
+    code: Option<GrayCode>,
+}
+
+/// Numbers of one row, kept from row to row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scratch {
+    before: Vec<u64>,
+    /// G z - c.
+    slope: Vec<f64>,
+    target: Vec<f64>,
+    best: Vec<(u64, f64)>,
+    /// Partial sums of the search, K x (K + 1).
+    partial: Vec<f64>,
+}
+
+impl RowProblem {
+    /// For the K x K products G = A A'.
+    pub fn new(gram: Vec<f64>, k: usize, solver: RowSolver) -> Self {
+        let solver = solver.for_features(k);
+        let largest = (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max);
+        let jitter = 1e-14 * largest.max(f64::MIN_POSITIVE);
+        let mut problem = RowProblem {
+            k,
+            solver,
+            floor: vec![0.0; k],
+            order: (0..k).collect(),
+            upper: Vec::new(),
+            slack: jitter * k as f64,
+            least: 1e-12 * largest,
+            gram,
+            code: None,
+        };
+        if solver == RowSolver::Exact && k > 0 && k <= ENUMERATED {
+            problem.code = Some(GrayCode::new(&problem.gram, k));
+        } else if solver == RowSolver::Exact && k > 0 {
+            problem.prepare_search(jitter);
+        }
+        problem
+    }
+
+    fn prepare_search(&mut self, jitter: f64) {
+        let k = self.k;
+        let length = |i: usize| self.gram[i * k + i];
+        self.order.sort_by(|&a, &b| length(a).total_cmp(&length(b)).then(a.cmp(&b)));
+        let permuted: Vec<f64> = (0..k * k).map(|e| self.gram[self.order[e / k] * k + self.order[e % k]]).collect();
+        let factor = Factor::of(&permuted, k, jitter);
+        self.upper = (0..k * k).map(|e| if e % k >= e / k { factor.at(e % k, e / k) } else { 0.0 }).collect();
+        let floor = diagonal_floor(&permuted, &factor, k);
+        for (i, &feature) in self.order.iter().enumerate() {
+            self.floor[feature] = floor[i];
+        }
+    }
+
+    /// Lowers z'Gz - 2c'z for every row of a block from what it is. `c` is column after column: one number
+    /// per row for each feature. How many rows changed.
+    pub fn solve_block(&self, c: &[f64], words: &mut [u64], costs: &mut [f64], scratch: &mut Scratch) -> usize {
+        let (k, n, stride) = (self.k, costs.len(), self.k.div_ceil(64));
+        let mut changed = 0;
+        if let Some(code) = &self.code {
+            let mut best = std::mem::take(&mut scratch.best);
+            best.resize(n, (0, 0.0));
+            code.solve(c, &mut best);
+            for (row, (z, best)) in words.iter_mut().zip(&best).enumerate() {
+                costs[row] = best.1;
+                if best.0 != *z {
+                    // Of rows that cost the same the present one stays.
+                    let (before, after) = (self.cost_of(*z, c, row, n), self.cost_of(best.0, c, row, n));
+                    if after < before - self.least {
+                        *z = best.0;
+                        changed += 1;
+                    }
+                }
+            }
+            scratch.best = best;
+        } else {
+            let mut own = vec![0.0; k];
+            for (row, z) in words.chunks_exact_mut(stride).enumerate() {
+                (0..k).for_each(|i| own[i] = c[i * n + row]);
+                let (solved, moved) = self.solve(&own, z, scratch);
+                costs[row] = solved;
+                changed += usize::from(moved);
+            }
+        }
+        changed
+    }
+
+    /// z'Gz - 2c'z from scratch.
+    fn cost_of(&self, z: u64, c: &[f64], row: usize, n: usize) -> f64 {
+        let words = [z];
+        let mut cost = 0.0;
+        for i in ones(&words) {
+            cost += ones(&words).map(|j| self.gram[i * self.k + j]).sum::<f64>() - 2.0 * c[i * n + row];
+        }
+        cost
+    }
+
+    /// Lowers z'Gz - 2c'z from the row as it is; its value at the end, and whether the row changed. Never raises it.
+    pub fn solve(&self, c: &[f64], z: &mut [u64], scratch: &mut Scratch) -> (f64, bool) {
+        let k = self.k;
+        scratch.before.clear();
+        scratch.before.extend_from_slice(z);
+        scratch.slope.clear();
+        scratch.slope.extend(c.iter().map(|c| -c));
+        for on in ones(z) {
+            let row = &self.gram[on * k..(on + 1) * k];
+            scratch.slope.iter_mut().zip(row).for_each(|(s, g)| *s += g);
+        }
+        match self.solver {
+            RowSolver::Paper => {
+                for bit in 0..k {
+                    if self.flip_cost(bit, z, &scratch.slope) < -self.least {
+                        self.flip(bit, z, &mut scratch.slope);
+                    }
+                }
+            }
+            RowSolver::Coordinate => while self.flip_best(z, scratch) || self.flip_best_pair(z, scratch) {},
+            RowSolver::Exact | RowSolver::Auto => {
+                while self.flip_best(z, scratch) {}
+                if !self.is_surely_best(z, &scratch.slope) {
+                    let cost = cost(c, z, &scratch.slope);
+                    if let Some(better) = self.search(c, cost, scratch) {
+                        let changed = z[0] ^ better;
+                        ones(&[changed]).for_each(|bit| self.flip(bit, z, &mut scratch.slope));
+                    }
+                }
+            }
+        }
+        (cost(c, z, &scratch.slope), scratch.before != z)
+    }
+
+    /// What flipping bit k adds: 2 d g_k + G_kk, d = 1 - 2 z_k.
+    fn flip_cost(&self, bit: usize, z: &[u64], slope: &[f64]) -> f64 {
+        2.0 * step(z, bit) * slope[bit] + self.gram[bit * self.k + bit]
+    }
+
+    fn flip(&self, bit: usize, z: &mut [u64], slope: &mut [f64]) {
+        let step = step(z, bit);
+        z[bit / 64] ^= 1 << (bit % 64);
+        let row = &self.gram[bit * self.k..(bit + 1) * self.k];
+        slope.iter_mut().zip(row).for_each(|(s, g)| *s += step * g);
+    }
+
+    fn flip_best(&self, z: &mut [u64], scratch: &mut Scratch) -> bool {
+        let mut best = (-self.least, usize::MAX);
+        for bit in 0..self.k {
+            let cost = self.flip_cost(bit, z, &scratch.slope);
+            if cost < best.0 {
+                best = (cost, bit);
+            }
+        }
+        if best.1 < self.k {
+            self.flip(best.1, z, &mut scratch.slope);
+        }
+        best.1 < self.k
+    }
+
+    fn flip_best_pair(&self, z: &mut [u64], scratch: &mut Scratch) -> bool {
+        let k = self.k;
+        let mut best = (-self.least, usize::MAX, usize::MAX);
+        for i in 0..k {
+            let (alone, sign) = (self.flip_cost(i, z, &scratch.slope), 2.0 * step(z, i));
+            for j in i + 1..k {
+                let together = sign * step(z, j) * self.gram[i * k + j];
+                let cost = alone + self.flip_cost(j, z, &scratch.slope) + together;
+                if cost < best.0 {
+                    best = (cost, i, j);
+                }
+            }
+        }
+        if best.1 < k {
+            self.flip(best.1, z, &mut scratch.slope);
+            self.flip(best.2, z, &mut scratch.slope);
+        }
+        best.1 < k
+    }
+
+    /// Whether no set S of flips can help: it adds 2 sum_S d_k g_k + |sum_S d_k A_k|^2 >= sum_S (2 d_k g_k + floor_k).
+    fn is_surely_best(&self, z: &[u64], slope: &[f64]) -> bool {
+        (0..self.k).all(|bit| 2.0 * step(z, bit) * slope[bit] + self.floor[bit] >= 0.0)
+    }
+
+    /// The best row if it costs less than `known`: branch and bound on |R z - y|^2 - |y|^2, R'y = c.
+    fn search(&self, c: &[f64], known: f64, scratch: &mut Scratch) -> Option<u64> {
+        let k = self.k;
+        let Scratch { target, partial, .. } = scratch;
+        target.clear();
+        for i in 0..k {
+            let solved: f64 = (0..i).map(|j| self.upper[j * k + i] * target[j]).sum();
+            target.push((c[self.order[i]] - solved) / self.upper[i * k + i]);
+        }
+        let constant: f64 = target.iter().map(|y| y * y).sum();
+        // Costs are compared with |y|^2 added; the jitter raises those of the search by at most the slack.
+        let mut limit = known + constant + self.slack - self.least;
+        let mut found: Option<u64> = None;
+        // Level i decides bit order[i], from the last to the first. partial[i] holds y less the columns decided on.
+        partial.clear();
+        partial.resize(k * (k + 1), 0.0);
+        partial[k * k..].copy_from_slice(target);
+        let mut chosen = 0u64;
+        let mut sums = [0.0; EXACT + 1];
+        let mut tried = [0u8; EXACT];
+        let mut level = k - 1;
+        loop {
+            if tried[level] == 2 {
+                tried[level] = 0;
+                level += 1;
+                if level == k {
+                    return found.map(|chosen| ones(&[chosen]).fold(0, |row, i| row | 1 << self.order[i]));
+                }
+                continue;
+            }
+            let (diagonal, left) = (self.upper[level * k + level], partial[(level + 1) * k + level]);
+            let nearest = left > 0.5 * diagonal;
+            let on = nearest == (tried[level] == 0);
+            tried[level] += 1;
+            let rest = if on { left - diagonal } else { left };
+            let sum = sums[level + 1] + rest * rest;
+            if sum >= limit {
+                // The nearer value came first: the other costs more.
+                tried[level] = 2;
+                continue;
+            }
+            chosen = chosen & !(1 << level) | u64::from(on) << level;
+            if level == 0 {
+                limit = sum;
+                found = Some(chosen);
+                continue;
+            }
+            sums[level] = sum;
+            let (below, above) = partial.split_at_mut((level + 1) * k);
+            let (next, now) = (&mut below[level * k..], &above[..k]);
+            for i in 0..level {
+                next[i] = if on { now[i] - self.upper[i * k + level] } else { now[i] };
+            }
+            level -= 1;
+        }
+    }
+}
+
+/// 1 - 2 z_k.
+fn step(z: &[u64], bit: usize) -> f64 {
+    1.0 - 2.0 * ((z[bit / 64] >> (bit % 64)) & 1) as f64
+}
+
+/// z'Gz - 2c'z = z'(g - c), g = G z - c.
+fn cost(c: &[f64], z: &[u64], slope: &[f64]) -> f64 {
+    ones(z).map(|k| slope[k] - c[k]).sum()
+}
+
+/// Numbers f_k with G - diag(f) positive semidefinite: f_k = G_kk / |B|, B = D^1/2 G^-1 D^1/2, D the diagonal of G,
+/// where the norm is bounded by |B| <= |B^8|_F^(1/8).
+fn diagonal_floor(gram: &[f64], factor: &Factor, k: usize) -> Vec<f64> {
+    let scale: Vec<f64> = (0..k).map(|i| gram[i * k + i].sqrt()).collect();
+    let mut power = factor.inverse();
+    for i in 0..k {
+        (0..k).for_each(|j| power[i * k + j] *= scale[i] * scale[j]);
+    }
+    let mut ln_norm = 0.0;
+    for square in 0..4 {
+        let size = power.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if !(size.is_finite() && size > 0.0) {
+            return vec![0.0; k];
+        }
+        ln_norm += size.ln() / f64::from(1 << square);
+        power.iter_mut().for_each(|v| *v /= size);
+        if square < 3 {
+            power = (0..k * k).map(|e| (0..k).map(|l| power[e / k * k + l] * power[l * k + e % k]).sum()).collect();
+        }
+    }
+    let share = (1.0 - 1e-9) * (-ln_norm).exp();
+    (0..k).map(|i| share * gram[i * k + i]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Stream, stream};
+    use rand::RngExt;
+
+    /// A random problem: A of D columns (dependent rows when D < K), and a row x.
+    fn random(k: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+        let mut rng = stream(seed, Stream::Simulation);
+        let a: Vec<f64> = (0..k * d).map(|_| 2.0 * rng.random::<f64>() - 0.8).collect();
+        let x: Vec<f64> = (0..d).map(|_| 4.0 * rng.random::<f64>() - 1.0).collect();
+        let inner = |u: &[f64], v: &[f64]| u.iter().zip(v).map(|(u, v)| u * v).sum::<f64>();
+        let row = |i: usize| &a[i * d..(i + 1) * d];
+        let gram = (0..k * k).map(|e| inner(row(e / k), row(e % k))).collect();
+        (gram, (0..k).map(|i| inner(row(i), &x)).collect())
+    }
+
+    fn plain_cost(gram: &[f64], c: &[f64], row: u64) -> f64 {
+        let k = c.len();
+        let on = |i: usize| row >> i & 1 == 1;
+        let mut cost = 0.0;
+        for i in (0..k).filter(|i| on(*i)) {
+            cost += (0..k).filter(|j| on(*j)).map(|j| gram[i * k + j]).sum::<f64>() - 2.0 * c[i];
+        }
+        cost
+    }
+
+    #[test]
+    fn the_exact_row_equals_enumeration_of_all_rows() {
+        let mut searched = 0;
+        for seed in 0..400 {
+            let k = 1 + seed as usize % 10;
+            let d = [2, 5, 30][seed as usize % 3];
+            let (gram, c) = random(k, d, seed);
+            let best = (0..1u64 << k).map(|row| plain_cost(&gram, &c, row)).fold(f64::INFINITY, f64::min);
+            let problem = RowProblem::new(gram.clone(), k, RowSolver::Exact);
+            let mut z = [seed % (1 << k)];
+            let (cost, _) = problem.solve(&c, &mut z, &mut Scratch::default());
+            assert!((cost - best).abs() < 1e-9, "K = {k}, D = {d}: {cost} instead of {best}");
+            assert!((plain_cost(&gram, &c, z[0]) - cost).abs() < 1e-9);
+            let mut flipped = [seed % (1 << k)];
+            let (alone, _) =
+                RowProblem::new(gram, k, RowSolver::Coordinate).solve(&c, &mut flipped, &mut Scratch::default());
+            searched += usize::from(alone > best + 1e-9);
+        }
+        assert!(searched > 0, "flips alone solve everything: the test is too easy");
+    }
+
+    #[test]
+    fn no_solver_raises_the_cost_and_flips_end_where_no_flip_or_pair_helps() {
+        for seed in 0..100 {
+            let k = 2 + seed as usize % 30;
+            let (gram, c) = random(k, 8, seed);
+            let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << k) - 1);
+            let before = plain_cost(&gram, &c, start);
+            for solver in [RowSolver::Auto, RowSolver::Coordinate, RowSolver::Paper] {
+                let mut z = [start];
+                let (cost, _) = RowProblem::new(gram.clone(), k, solver).solve(&c, &mut z, &mut Scratch::default());
+                assert!(cost <= before + 1e-9);
+                assert!((plain_cost(&gram, &c, z[0]) - cost).abs() < 1e-8);
+                if solver == RowSolver::Coordinate {
+                    for i in 0..k {
+                        for j in i..k {
+                            assert!(plain_cost(&gram, &c, z[0] ^ (1 << i | 1 << j)) > cost - 1e-9);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_floor_leaves_a_positive_semidefinite_rest() {
+        for seed in 0..50 {
+            let k = 2 + seed as usize % 6;
+            let (gram, _) = random(k, 12, seed);
+            let problem = RowProblem::new(gram.clone(), k, RowSolver::Exact);
+            assert!(problem.floor.iter().all(|f| *f > 0.0));
+            for row in 0..3u64.pow(k as u32) {
+                let v: Vec<f64> = (0..k as u32).map(|i| (row / 3u64.pow(i) % 3) as f64 - 1.0).collect();
+                let form = |i: usize| (0..k).map(|j| v[i] * v[j] * gram[i * k + j]).sum::<f64>();
+                let rest: f64 = (0..k).map(|i| form(i) - problem.floor[i] * v[i] * v[i]).sum();
+                assert!(rest > -1e-9);
+            }
+        }
+    }
+}

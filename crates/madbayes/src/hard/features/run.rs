@@ -1,0 +1,364 @@
+//! Runs on few rows: where each begins, how it is lowered, and the best of them (Broderick 2013, Sec. 5).
+
+use super::FeatureGoal;
+use super::bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
+use super::collapsed::sweep_collapsed;
+use super::coordinates::Coordinates;
+use super::core::{Core, Products};
+use super::fit::VECTORS;
+use super::plus_plus::plus_plus;
+use super::row_problem::Scratch;
+use super::search::Search;
+use super::spectral::spectral;
+use crate::data::Data;
+use crate::hard::Restarts;
+use crate::parallel::Workers;
+use crate::random::{Rng, Stream, stream};
+use crate::structure::Allocation;
+use crate::watch::{Step, Watch};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Work that all runs of the automatic number together may take, in units of N K^4: a polished run takes about one.
+const BUDGET: f64 = 2e7;
+/// The most automatic runs, and how many of them must agree on the best for the others to be left out.
+const MOST_RUNS: usize = 16;
+const AGREEING: usize = 4;
+/// Random changes that a later run begins with.
+const KICKS: usize = 5;
+/// Most sweeps of the collapsed algorithm within polishing.
+const SWEEPS: usize = 20;
+/// How many K in a row may fail to lower the objective before a climb over K ends.
+const FAILURES: usize = 2;
+
+/// What all runs share.
+pub(super) struct Runs<'a> {
+    pub parameters: &'a BpMeans,
+    pub goal: FeatureGoal,
+    /// Where to start, if it is given.
+    pub given: Option<Allocation>,
+    pub products: Products,
+    pub coordinates: &'a Coordinates,
+    /// The rows in these coordinates.
+    pub data: &'a Data<'a, f64>,
+    pub watch: &'a dyn Watch,
+}
+
+/// The best of some runs.
+#[derive(Debug, Clone)]
+pub(super) struct Ended {
+    pub core: Core,
+    pub traces: Vec<Vec<f64>>,
+    pub best_run: usize,
+    /// The least loss found by K.
+    pub tried: BTreeMap<usize, f64>,
+    pub converged: bool,
+    pub stopped: bool,
+}
+
+/// One run.
+struct Ran {
+    core: Core,
+    trace: Vec<f64>,
+    tried: BTreeMap<usize, f64>,
+    converged: bool,
+    stopped: bool,
+}
+
+impl Ran {
+    /// Nothing yet but no features.
+    fn new(products: &Products) -> Self {
+        let core = Core::of_rows(vec![0; products.n_rows], 0, products);
+        Ran { core, trace: Vec::new(), tried: BTreeMap::new(), converged: false, stopped: false }
+    }
+}
+
+fn remember(tried: &mut BTreeMap<usize, f64>, core: &Core) {
+    tried.entry(core.k()).and_modify(|l| *l = l.min(core.loss)).or_insert(core.loss);
+}
+
+impl Runs<'_> {
+    fn search(&self, goal: FeatureGoal, number: usize) -> Search<'_> {
+        Search {
+            products: &self.products,
+            goal,
+            solver: self.parameters.row_solver,
+            watch: self.watch,
+            number,
+            max_passes: self.parameters.max_passes,
+            scratch: Scratch::default(),
+            trace: Vec::new(),
+        }
+    }
+
+    /// The best of as many runs as `restarts` says. The first may also start from features with one less (`warm`).
+    pub fn best(&self, goal: FeatureGoal, warm: Option<&Core>, restarts: Restarts) -> Ended {
+        let first = self.run(goal, 0, None, warm);
+        let k = first.core.k().max(1) as f64;
+        let work = self.products.n_rows as f64 * k.powi(4);
+        let runs = match restarts {
+            Restarts::Exactly(runs) => runs,
+            Restarts::Auto if self.is_random() => (BUDGET / work).clamp(1.0, MOST_RUNS as f64) as usize,
+            Restarts::Auto => 1,
+        };
+        let _ = self.watch.step(&Step::Run { run: 0, of: runs });
+        // Threads cost more than they bring for a few short runs.
+        let many = work * runs as f64 > 2e6 || runs > MOST_RUNS;
+        let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
+        let known = first.core.clone();
+        let mut all = vec![first];
+        while all.len() < runs
+            && !all.iter().any(|r| r.stopped)
+            && !(restarts == Restarts::Auto && self.agree(&all, goal))
+        {
+            let from = all.len();
+            // Where runs may be left out they go in fours, so that the number of threads decides nothing.
+            let wave = if restarts == Restarts::Auto { AGREEING.min(runs - from) } else { runs - from };
+            all.extend(workers.map(wave, |i| {
+                let ran = self.run(goal, from + i, Some(&known), None);
+                let _ = self.watch.step(&Step::Run { run: from + i, of: runs });
+                ran
+            }));
+        }
+        let objective = |r: &Ran| goal.objective(r.core.loss, r.core.k());
+        let best_run = (0..all.len()).min_by(|&a, &b| objective(&all[a]).total_cmp(&objective(&all[b]))).unwrap_or(0);
+        let mut tried = BTreeMap::new();
+        for ran in &all {
+            for (k, loss) in &ran.tried {
+                tried.entry(*k).and_modify(|l: &mut f64| *l = l.min(*loss)).or_insert(*loss);
+            }
+        }
+        let stopped = all.iter().any(|r| r.stopped);
+        let traces = all.iter().map(|r| r.trace.clone()).collect();
+        let Ran { core, converged, .. } = all.swap_remove(best_run);
+        Ended { core, traces, best_run, tried, converged, stopped }
+    }
+
+    /// Whether enough runs have found the same best objective.
+    fn agree(&self, all: &[Ran], goal: FeatureGoal) -> bool {
+        let objectives: Vec<f64> = all.iter().map(|r| goal.objective(r.core.loss, r.core.k())).collect();
+        let best = objectives.iter().copied().fold(f64::INFINITY, f64::min);
+        objectives.iter().filter(|o| **o <= best + 1e-9 * best + 1e-12 * self.products.total).count() >= AGREEING
+    }
+
+    /// Whether another run could end elsewhere.
+    fn is_random(&self) -> bool {
+        match self.parameters.start {
+            FeatureStart::PlusPlus => true,
+            FeatureStart::Spectral => self.parameters.polish,
+            FeatureStart::Given(_) | FeatureStart::Allocation(_) => false,
+        }
+    }
+
+    fn run(&self, goal: FeatureGoal, number: usize, first: Option<&Core>, warm: Option<&Core>) -> Ran {
+        let mut ran = Ran::new(&self.products);
+        ran.stopped = self.run_watched(&mut ran, goal, number, first, warm).is_break();
+        // A stopped run still has as many features as it should.
+        self.search(goal, number).refill(&mut ran.core);
+        remember(&mut ran.tried, &ran.core);
+        ran
+    }
+
+    fn run_watched(
+        &self,
+        ran: &mut Ran,
+        goal: FeatureGoal,
+        number: usize,
+        first: Option<&Core>,
+        warm: Option<&Core>,
+    ) -> ControlFlow<()> {
+        let mut rng = stream(self.parameters.seed, Stream::Restart(number as u32));
+        let mut search = self.search(goal, number);
+        let mut best: Option<(Core, Vec<f64>)> = None;
+        let begun = self.begin(&mut search, &mut best, (first, warm), &mut rng, &mut ran.tried);
+        if let Some((core, trace)) = best {
+            ran.core = core;
+            search.trace = trace;
+        }
+        let ended = begun.is_continue().then(|| self.lower(&mut search, ran));
+        ran.trace = search.trace;
+        match ended {
+            Some(ended) => ended,
+            None => ControlFlow::Break(()),
+        }
+    }
+
+    /// Lowers the objective of a run that has begun.
+    fn lower(&self, search: &mut Search, ran: &mut Ran) -> ControlFlow<()> {
+        ran.converged = search.settle(&mut ran.core)?;
+        if self.parameters.algorithm == FeatureAlgorithm::Collapsed {
+            self.sweep(search, ran, self.parameters.max_passes)?;
+        }
+        while self.parameters.polish {
+            search.polish(&mut ran.core)?;
+            let before = search.objective(&ran.core);
+            self.sweep(search, ran, SWEEPS)?;
+            if !search.is_lower(search.objective(&ran.core), before) {
+                break;
+            }
+            search.settle(&mut ran.core)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Collapsed sweeps, kept if they helped.
+    fn sweep(&self, search: &mut Search, ran: &mut Ran, limit: usize) -> ControlFlow<()> {
+        let swept = sweep_collapsed(self.data, ran.core.allocation(), search.goal, limit, self.watch);
+        let core = Core::new(&swept.allocation, &self.products);
+        let helped = search.objective(&core) < search.objective(&ran.core);
+        if helped && search.is_lower(search.objective(&core), search.objective(&ran.core)) {
+            ran.core = core;
+            search.note(&ran.core)?;
+            ran.converged = swept.converged;
+        }
+        if swept.stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Where a run begins; the best of what is considered, settled.
+    fn begin(
+        &self,
+        search: &mut Search,
+        best: &mut Option<(Core, Vec<f64>)>,
+        (first, warm): (Option<&Core>, Option<&Core>),
+        rng: &mut Rng,
+        tried: &mut BTreeMap<usize, f64>,
+    ) -> ControlFlow<()> {
+        if let Some(warm) = warm {
+            consider(search, best, search.grown_along_axis(warm))?;
+            consider(search, best, search.grown_at_largest(warm))?;
+        }
+        match (&self.given, &self.parameters.start, first) {
+            (Some(given), _, None) => consider(search, best, Core::new(given, &self.products)),
+            (_, FeatureStart::PlusPlus, _) => {
+                let z = plus_plus(self.data, search.goal, search.cap(), rng);
+                consider(search, best, Core::new(&z, &self.products))
+            }
+            (None, _, None) => match search.goal {
+                FeatureGoal::Exactly(k) => self.both_bases(search, best, k, None),
+                FeatureGoal::Penalty { .. } => self.climb(search, best, tried),
+            },
+            (None, FeatureStart::Spectral, Some(first)) if search.number % 2 == 1 => {
+                self.both_bases(search, best, first.k().max(1), Some(rng))
+            }
+            (_, _, Some(first)) => {
+                let mut core = first.clone();
+                for _ in 0..KICKS {
+                    core = search.kick(&core, rng)?;
+                }
+                consider(search, best, core)
+            }
+        }
+    }
+
+    /// The spectral start with K features: with and without a base feature, or one of them at random.
+    fn both_bases(
+        &self,
+        search: &mut Search,
+        best: &mut Option<(Core, Vec<f64>)>,
+        k: usize,
+        mut rng: Option<&mut Rng>,
+    ) -> ControlFlow<()> {
+        let only = rng.is_some().then_some(self.parameters.base_feature && search.number / 2 % 2 == 0);
+        for base in [true, false] {
+            let wanted = only.map_or(!base || self.parameters.base_feature, |only| only == base);
+            if wanted {
+                let z = spectral(self.coordinates, k.min(VECTORS), base, rng.as_deref_mut());
+                consider(search, best, Core::new(&z, &self.products))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The spectral start with K free: K-features for K = 1, 2, .. while loss + K penalty falls.
+    fn climb(
+        &self,
+        search: &mut Search,
+        best: &mut Option<(Core, Vec<f64>)>,
+        tried: &mut BTreeMap<usize, f64>,
+    ) -> ControlFlow<()> {
+        let goal = search.goal;
+        let mut lowest = Core::of_rows(vec![0; self.products.n_rows], 0, &self.products);
+        let mut last = lowest.clone();
+        let mut failures = 0;
+        for k in 1..=search.cap() {
+            let mut fixed = self.search(FeatureGoal::Exactly(k), search.number);
+            let mut found = None;
+            let warm = fixed.grown_along_axis(&last);
+            let done = consider(&mut fixed, &mut found, warm);
+            if done.is_continue() && k <= VECTORS {
+                self.both_bases(&mut fixed, &mut found, k, None)?;
+            }
+            done?;
+            let Some((core, _)) = found else { break };
+            remember(tried, &core);
+            last = core;
+            if search.is_lower(goal.objective(last.loss, k), search.objective(&lowest)) {
+                lowest.clone_from(&last);
+                failures = 0;
+            } else {
+                failures += 1;
+            }
+            if failures > FAILURES {
+                break;
+            }
+        }
+        consider(search, best, lowest)
+    }
+
+    /// K-features for K = 1, 2, .. until loss + K penalty no longer falls, or up to the K asked for; each K also started
+    /// from the features of the one before (B Sec. 5).
+    pub fn stepwise(&self) -> Ended {
+        let restarts = match self.parameters.restarts {
+            Restarts::Auto => Restarts::Exactly(1),
+            restarts => restarts,
+        };
+        let nothing = Ran::new(&self.products);
+        let mut tried = BTreeMap::from([(0, nothing.core.loss)]);
+        let mut last: Option<Core> = None;
+        let mut lowest = Ended {
+            traces: vec![vec![self.goal.objective(nothing.core.loss, 0)]],
+            core: nothing.core,
+            best_run: 0,
+            tried: BTreeMap::new(),
+            converged: true,
+            stopped: false,
+        };
+        let mut failures = 0;
+        let search = self.search(self.goal, 0);
+        for k in 1..=search.cap() {
+            let step = self.best(FeatureGoal::Exactly(k), last.as_ref(), restarts);
+            remember(&mut tried, &step.core);
+            last = Some(step.core.clone());
+            let stopped = step.stopped;
+            let lower = search.is_lower(search.objective(&step.core), search.objective(&lowest.core));
+            if lower || self.goal.penalty() == 0.0 {
+                lowest = step;
+                // Losses of K-features become objectives of this goal.
+                let price = k as f64 * self.goal.penalty();
+                lowest.traces.iter_mut().flatten().for_each(|value| *value += price);
+                failures = 0;
+            } else {
+                failures += 1;
+            }
+            lowest.stopped |= stopped;
+            if stopped || failures >= FAILURES {
+                break;
+            }
+        }
+        search.refill(&mut lowest.core);
+        lowest.tried = tried;
+        lowest
+    }
+}
+
+/// Settles a start and keeps it, with its trace, if it is the best so far.
+fn consider(search: &mut Search, best: &mut Option<(Core, Vec<f64>)>, start: Core) -> ControlFlow<()> {
+    let mut core = start;
+    search.trace.clear();
+    search.refill(&mut core);
+    let settled = search.settle(&mut core);
+    if best.as_ref().is_none_or(|(known, _)| search.objective(&core) < search.objective(known)) {
+        *best = Some((core, std::mem::take(&mut search.trace)));
+    }
+    settled.map_continue(|_| ())
+}
