@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import is_count, progress_of, seed_of, threads_of, weights_of
+from ._arguments import is_count, number_of, progress_of, seed_of, threads_of, weights_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
@@ -35,9 +35,13 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _common_options(self, n_clusters: int | None) -> dict[str, Any]:
         """The options that both classes have under the same names."""
-        given = self.init if not isinstance(self.init, str) else None
+        given = np.asarray(self.init, dtype=np.float64) if not isinstance(self.init, str) else None
         if given is None and self.init not in ("++", "mean"):
             raise ValueError(f"init must be '++', 'mean' or an array of centres, got {self.init!r}")
+        if given is not None and (given.ndim != 2 or given.shape[1] != self.n_features_in_):
+            raise ValueError(
+                f"init must have shape (n_centres, {self.n_features_in_}), one column per column of X, got {given.shape}"
+            )
         if self.n_init != "auto" and not is_count(self.n_init):
             raise ValueError(f"n_init must be 'auto' or an integer of at least 1, got {self.n_init!r}")
         if not is_count(self.max_iter):
@@ -50,11 +54,11 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             "max_clusters": None,
             "plain_k_means": False,
             "algorithm": self.algorithm,
-            "init": None if given is None else np.ascontiguousarray(given, dtype=np.float64),
+            "init": None if given is None else np.ascontiguousarray(given),
             "mean": given is None and self.init == "mean",
             "n_init": None if self.n_init == "auto" else int(self.n_init),
             "max_iter": int(self.max_iter),
-            "tol": float(self.tol),
+            "tol": number_of("tol", self.tol, "a number of at least 0"),
             "seed": seed_of(self.random_state),
             "threads": threads_of(self.n_jobs),
         }
@@ -86,11 +90,13 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.labels_ = learned["labels"]
         self.cluster_centers_ = learned["centres"]
         self.inertia_ = learned["loss"]
-        self.n_iter_ = len(learned["trace"])
+        # The last assignment, which makes labels and centres fit together, is no pass of its own.
+        self.n_iter_ = min(len(learned["trace"]), int(self.max_iter))
         self.objective_trace_ = learned["trace"]
         self.converged_ = learned["converged"]
         self._n_features_out = len(self.cluster_centers_)
         self._units = None
+        self._weights = learned["weights"]
         self._model = _core.Model(
             self._columns(),
             self.cluster_centers_,
@@ -135,12 +141,13 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
-        centres = self.cluster_centers_
+        # About the reference point, since far from 0 differences of squares lose digits; a model that the program
+        # standardised measures distances in those units.
+        middle, scales = self._model.fields()["reference"], np.ones(1)
         if self._units is not None:
-            # A model that the program standardised measures distances in those units.
-            means, scales = self._units
-            rows, centres = (rows - means) / scales, (centres - means) / scales
-        return euclidean_distances(rows, centres).astype(rows.dtype, copy=False)
+            middle, scales = self._units
+        distances = euclidean_distances((rows - middle) / scales, (self.cluster_centers_ - middle) / scales)
+        return distances.astype(rows.dtype, copy=False)
 
     def fit_transform(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, then distances of the same rows to the centres."""
@@ -151,7 +158,10 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the loss of the rows: the higher, the better.
+        """Minus the loss of the rows: the higher, the better for a given number of clusters.
+
+        More clusters always lose less, on new rows too as a rule: a grid search over ``penalty`` or ``n_clusters`` by this
+        score takes the most clusters it is offered.
 
         Parameters
         ----------
@@ -267,10 +277,16 @@ class DPMeans(_Centres):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        if isinstance(self.penalty, str) and self.penalty != "auto":
+        allowed = "a positive finite number or 'auto', the price of one more cluster in squared-distance units"
+        penalty = None if isinstance(self.penalty, str) else number_of("penalty", self.penalty, allowed)
+        if penalty is None and not (isinstance(self.penalty, str) and self.penalty == "auto"):
+            raise ValueError(f"penalty must be {allowed}, got {self.penalty!r}")
+        if self.max_clusters is not None and not is_count(self.max_clusters):
+            raise ValueError(f"max_clusters must be None or an integer of at least 1, got {self.max_clusters!r}")
+        if self.n_clusters is not None and self.max_clusters is not None:
             raise ValueError(
-                f"penalty must be a positive finite number or 'auto', got {self.penalty!r}: it is the price of one more "
-                "cluster in squared-distance units"
+                f"n_clusters and max_clusters cannot both be given, got {self.n_clusters!r} and {self.max_clusters!r}: leave "
+                "one of them out"
             )
         if self.n_clusters is not None and self.penalty != "auto":
             raise ValueError(
@@ -279,7 +295,7 @@ class DPMeans(_Centres):
             )
         return {
             **self._common_options(self.n_clusters),
-            "penalty": None if isinstance(self.penalty, str) else float(self.penalty),
+            "penalty": penalty,
             "max_clusters": self.max_clusters,
         }
 
@@ -293,7 +309,7 @@ class DPMeans(_Centres):
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Take a batch of a stream in; K can grow and shrink.
 
-        Earlier rows are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
+        Earlier rows, or those of a ``fit``, are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
         penalty. ``labels_`` are those of the batch. The objective sums over all rows seen, so a penalty that is right for a
         thousand rows splits clusters after a hundred thousand: give one for as many rows as you expect.
 
@@ -308,6 +324,11 @@ class DPMeans(_Centres):
         self
         """
         state = getattr(self, "_stream_state", None)
+        if state is None and hasattr(self, "_model"):
+            # What a fit, or a model file, has left: its clusters as points.
+            fields = self._model.fields()
+            weights = getattr(self, "_weights", np.asarray(fields["sizes"], dtype=np.float64))
+            state = (self.cluster_centers_, weights, fields["losses"])
         rows = self._rows(X, reset=state is None)
         stream = _core.Stream(rows.shape[1]) if state is None else _core.Stream.from_state(*state)
         options = self._options()
@@ -350,6 +371,9 @@ class KMeans(_Centres):
     labels_ : ndarray of shape (n_samples,)
     inertia_ : float
     n_iter_ : int
+    objective_trace_ : ndarray
+        The inertia after every pass of the best run.
+    converged_ : bool
 
     Examples
     --------

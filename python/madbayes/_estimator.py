@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -36,7 +37,9 @@ class Estimator(BaseEstimator):
             self.feature_names_in_ = np.asarray(columns, dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that ``madbayes.load`` reads.
+        """Write the model file that ``madbayes.load`` and the program read.
+
+        It holds what new rows need, not labels, draws, traces or the parameters of the fit; pickle keeps those too.
 
         Parameters
         ----------
@@ -70,8 +73,8 @@ def raise_if_interrupted(learned: dict[str, Any]) -> None:
 
 
 def warn_unconverged(message: str) -> None:
-    """A ConvergenceWarning that points to the caller's own line."""
-    level, frame, package = 1, sys._getframe(), os.path.dirname(__file__)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+    """A ConvergenceWarning that points to the caller's own line, beyond this package and scikit-learn's pipelines."""
+    level, frame, packages = 1, sys._getframe(), (os.path.dirname(__file__), os.path.dirname(sklearn.__file__))
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(packages):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, ConvergenceWarning, stacklevel=level)

@@ -9,8 +9,9 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import is_count, progress_of, seed_of, threads_of
-from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
+from ._arguments import number_of, progress_of, seed_of, threads_of
+from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._estimator import Estimator, raise_if_interrupted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DPMixture"]
 
-# Chains whose R-hat is above this disagree.
-LARGEST_R_HAT = 1.1
 # Rows up to which all pairs may be asked for: 800 MB.
 MOST_ROWS_FOR_ALL_PAIRS = 10_000
 
@@ -38,8 +37,8 @@ class DPMixture(ClusterMixin, Estimator):
     likelihood : {"spherical"}, default="spherical"
         The rows of a cluster: Gaussian with one known variance in every direction.
     variance : float, default=None
-        Variance of a row about its cluster's mean in every column. None: that within the clusters of ``DPMeans()``. It
-        decides how fine the clusters are; give it if you know it.
+        Variance of a row about its cluster's mean in every column. None: that within the clusters of ``DPMeans()``, and no
+        better than those. It decides how fine the clusters are; give it if you know it.
     prior_mean : array-like of shape (n_features,), default=None
         Mean of the clusters' means. None: the mean of the rows.
     prior_variance : float, default=None
@@ -54,7 +53,8 @@ class DPMixture(ClusterMixin, Estimator):
     thin : int, default=5
         Every how many sweeps after that a draw is kept.
     n_chains : int, default=2
-        Independent chains: whether they agree shows whether they ran long enough.
+        Independent chains. Chains that disagree have not run long enough; chains that agree from one start may all have
+        missed another answer, which ``init="random"`` can show.
     init : {"dp-means", "one", "random"}, default="dp-means"
         Where chains begin: at the clusters of ``DPMeans()``, with all rows in one cluster, or at random.
     random_state : int, generator or None, default=None
@@ -142,23 +142,15 @@ class DPMixture(ClusterMixin, Estimator):
     def _options(self) -> dict[str, Any]:
         if self.likelihood != "spherical":
             raise ValueError(f"likelihood must be 'spherical', got {self.likelihood!r}")
-        for name in ("n_sweeps", "thin", "n_chains"):
-            if not is_count(getattr(self, name)):
-                raise ValueError(f"{name} must be an integer of at least 1, got {getattr(self, name)!r}")
-        if self.burn_in is not None and not (is_count(self.burn_in) or self.burn_in == 0):
-            raise ValueError(f"burn_in must be None or an integer of at least 0, got {self.burn_in!r}")
         prior_mean = None if self.prior_mean is None else np.asarray(self.prior_mean, dtype=np.float64)
         if prior_mean is not None and prior_mean.ndim != 1:
             raise ValueError(f"prior_mean must be one number per column, got an array of shape {prior_mean.shape}")
         return {
-            "variance": _number(self.variance),
+            "variance": number_of("variance", self.variance),
             "prior_mean": None if prior_mean is None else prior_mean.tolist(),
-            "prior_variance": _number(self.prior_variance),
-            "concentration": _number(self.concentration),
-            "n_sweeps": int(self.n_sweeps),
-            "burn_in": int(self.n_sweeps) // 2 if self.burn_in is None else int(self.burn_in),
-            "thin": int(self.thin),
-            "n_chains": int(self.n_chains),
+            "prior_variance": number_of("prior_variance", self.prior_variance),
+            "concentration": number_of("concentration", self.concentration),
+            **schedule_of(self),
             "init": self.init,
             "seed": seed_of(self.random_state),
             "threads": threads_of(self.n_jobs),
@@ -198,10 +190,7 @@ class DPMixture(ClusterMixin, Estimator):
         self._model = learned["model"]
         raise_if_interrupted(learned)
         if not self.converged_:
-            worst = ", ".join(f"{name} {value:.2f}" for name, value in self.r_hat_.items())
-            warn_unconverged(
-                f"chains disagree or still move (R-hat: {worst}; at most {LARGEST_R_HAT} is wanted): raise n_sweeps"
-            )
+            warn_disagreement(self.r_hat_)
         return self
 
     def _keep_prior(self, fields: dict[str, Any]) -> None:
@@ -229,7 +218,7 @@ class DPMixture(ClusterMixin, Estimator):
         return self._assign(X)[0]
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """The log predictive density of each row, averaged over (at most 200) draws.
+        """The log predictive density of each row, averaged over (at most 500) draws.
 
         Parameters
         ----------
@@ -324,6 +313,3 @@ class DPMixture(ClusterMixin, Estimator):
             return arviz.from_dict(**groups)
         return arviz.from_dict(groups)
 
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)

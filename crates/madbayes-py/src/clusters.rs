@@ -148,6 +148,7 @@ fn as_dictionary<'py>(
     out.set_item("centres", matrix(py, &fit.centres, fit.n_columns)?)?;
     out.set_item("reference", PyArray1::from_slice(py, &fit.reference))?;
     out.set_item("sizes", &fit.sizes)?;
+    out.set_item("weights", PyArray1::from_slice(py, &fit.weights))?;
     out.set_item("losses", PyArray1::from_slice(py, &fit.losses))?;
     out.set_item("penalty", *penalty)?;
     out.set_item("penalty_range", interval.map(|interval| (interval.low, interval.high)))?;
@@ -236,6 +237,9 @@ impl Model {
     }
 }
 
+/// The points of a stream on their way to Python.
+type State<'py> = (Bound<'py, numpy::PyArray2<f64>>, Floats<'py>, Floats<'py>);
+
 /// A stream of batches.
 #[pyclass(module = "madbayes._core")]
 struct Stream(ClusterStream);
@@ -278,17 +282,18 @@ impl Stream {
         self.0.weight()
     }
 
-    /// Points and weights, for pickling.
-    fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, numpy::PyArray2<f64>>, Floats<'py>)> {
-        let (points, weights) = self.0.points();
-        Ok((matrix(py, points, self.0.n_columns())?, PyArray1::from_slice(py, weights)))
+    /// Points, weights and scatters, for pickling.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        let (points, weights, scatters) = self.0.points();
+        let points = matrix(py, points, self.0.n_columns())?;
+        Ok((points, PyArray1::from_slice(py, weights), PyArray1::from_slice(py, scatters)))
     }
 
-    /// From points and weights.
+    /// From points, weights and scatters.
     #[staticmethod]
-    fn from_state(points: PyReadonlyArray2<'_, f64>, weights: Vec<f64>) -> PyResult<Self> {
+    fn from_state(points: PyReadonlyArray2<'_, f64>, weights: Vec<f64>, scatters: Vec<f64>) -> PyResult<Self> {
         let columns = points.as_array().ncols();
         let points = points.as_array().iter().copied().collect();
-        ClusterStream::from_points(points, weights, columns).map(Stream).map_err(value_error)
+        ClusterStream::from_points(points, weights, scatters, columns).map(Stream).map_err(value_error)
     }
 }

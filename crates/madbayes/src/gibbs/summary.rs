@@ -150,9 +150,10 @@ impl<'a> Search<'a> {
     }
 
     fn change(&mut self, group: usize, cells: &[usize], by: i32) {
-        self.sizes[group] = self.sizes[group].saturating_add_signed(by as isize);
+        self.sizes[group] = self.sizes[group].wrapping_add_signed(by as isize);
         for &cell in cells {
-            self.shared[group][cell] = self.shared[group][cell].saturating_add_signed(by);
+            self.shared[group][cell] = self.shared[group][cell].wrapping_add_signed(by);
+            debug_assert!(self.shared[group][cell] as usize <= self.sizes[group], "more rows shared than there are");
         }
     }
 

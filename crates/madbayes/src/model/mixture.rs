@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 const KIND: &str = "mixture";
 /// Draws that are averaged over: more are thinned evenly.
-const MOST_DRAWS: usize = 200;
+const MOST_DRAWS: usize = 500;
 /// Rows scored by one task.
 const ROWS_PER_TASK: usize = 256;
 
@@ -97,7 +97,8 @@ impl MixtureModel {
 
     fn score<T: Real>(&self, row: &[T], prior_mean: &[f64]) -> (u32, f64) {
         let row: Vec<f64> = row.iter().zip(&self.reference).map(|(&x, reference)| x.into() - reference).collect();
-        let mut together = vec![0.0; self.sizes.len()];
+        // Logarithms: far from all rows a new group has nearly all the weight, and some cluster is still the likeliest.
+        let mut together = vec![Vec::with_capacity(self.draws.len()); self.sizes.len()];
         let mut weights = Vec::new();
         let mut ln_densities = Vec::with_capacity(self.draws.len());
         for draw in &self.draws {
@@ -107,15 +108,19 @@ impl MixtureModel {
             self.likelihood.weigh(&row, prior_mean, &draw.sizes, &draw.sums, &mut weights);
             let ln_density = ln_sum_exp(&weights);
             ln_densities.push(ln_density);
-            for (weight, shares) in weights.iter().zip(draw.shares.chunks_exact(self.sizes.len())) {
-                let probability = (weight - ln_density).exp();
-                together.iter_mut().zip(shares).for_each(|(t, share)| *t += probability * share);
+            let clusters = self.sizes.len();
+            for (cluster, together) in together.iter_mut().enumerate() {
+                let shares = draw.shares.iter().skip(cluster).step_by(clusters);
+                let terms = weights.iter().zip(shares).filter(|(_, share)| **share > 0.0);
+                let terms: Vec<f64> = terms.map(|(weight, share)| weight - ln_density + share.ln()).collect();
+                together.push(ln_sum_exp(&terms));
             }
         }
+        let together: Vec<f64> = together.iter().map(|terms| ln_sum_exp(terms)).collect();
         // The first of equals.
         let mut best = 0;
-        for (cluster, probability) in together.iter().enumerate() {
-            if *probability > together[best] {
+        for (cluster, ln_probability) in together.iter().enumerate() {
+            if *ln_probability > together[best] {
                 best = cluster;
             }
         }
@@ -214,6 +219,8 @@ mod tests {
 
     #[test]
     fn new_rows_go_to_the_cluster_they_are_most_often_with() {
+        let far = [1e4];
+        assert_eq!(model().assign(Rows::new(&far, 1).unwrap(), &Workers::serial()).unwrap().0, [2], "far from all");
         let rows = [0.1, 5.1, 8.9];
         assert_eq!(model().assign(Rows::new(&rows, 1).unwrap(), &Workers::serial()).unwrap().0, [0, 1, 2]);
         let error = model().assign(Rows::new(&rows, 3).unwrap(), &Workers::serial()).unwrap_err().to_string();
