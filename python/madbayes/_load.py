@@ -8,11 +8,12 @@ import numpy as np
 
 from . import _core
 from ._clusters import DPMeans
+from ._features import BPMeans, KFeatures
 from ._mixture import DPMixture
 
 
-def load(path: str | os.PathLike[str]) -> DPMeans | DPMixture:
-    """Read a model file, written by ``save`` or by ``madbayes cluster --model``.
+def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixture:
+    """Read a model file, written by ``save`` or by the program's ``--model``.
 
     Parameters
     ----------
@@ -20,14 +21,17 @@ def load(path: str | os.PathLike[str]) -> DPMeans | DPMixture:
 
     Returns
     -------
-    DPMeans or DPMixture
-        Fitted, without labels, draws and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
+    DPMeans, BPMeans, KFeatures or DPMixture
+        Fitted, without labels, allocations, draws and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
         centres in the original units; its distances, penalty and objective are in standardised ones.
     """
     with open(path, "rb") as file:
         content = file.read()
-    if _core.model_kind(content) == "mixture":
+    kind = _core.model_kind(content)
+    if kind == "mixture":
         return _mixture(_core.Mixture.from_bytes(content))
+    if kind == "features":
+        return _features(_core.FeaturesModel.from_bytes(content))
     return _clusters(_core.Model.from_bytes(content))
 
 
@@ -37,6 +41,24 @@ def _mixture(model: _core.Mixture) -> DPMixture:
     estimator._model = model
     estimator.n_clusters_ = len(fields["sizes"])
     estimator._keep_prior(fields)
+    estimator._set_columns(fields["columns"])
+    return estimator
+
+
+def _features(model: _core.FeaturesModel) -> BPMeans | KFeatures:
+    fields = model.fields()
+    estimator: BPMeans | KFeatures
+    if fields["penalty"] is None:
+        estimator = KFeatures(n_components=max(1, len(fields["components"])), random_state=fields["seed"])
+    else:
+        estimator = BPMeans(penalty=fields["penalty"], random_state=fields["seed"])
+        estimator.penalty_ = fields["penalty"]
+    estimator._model = model
+    estimator._offset = fields["offset"]
+    estimator.components_ = fields["components"]
+    estimator.n_components_ = estimator._n_features_out = len(fields["components"])
+    estimator.reconstruction_err_ = fields["loss"]
+    estimator.objective_ = fields["objective"]
     estimator._set_columns(fields["columns"])
     return estimator
 

@@ -4,7 +4,6 @@ mod cell;
 mod csv;
 mod dialect;
 mod hints;
-#[cfg_attr(not(test), expect(dead_code, reason = "no command takes pictures yet"))]
 pub mod images;
 mod matrix;
 mod npz;
