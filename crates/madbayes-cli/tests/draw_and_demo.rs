@@ -165,7 +165,7 @@ fn proposed(out: &str) -> Vec<String> {
 fn the_demonstration_finds_six_clusters_and_its_next_commands_work() {
     for dir in ["", "--dir new/place"] {
         let folder = Folder::new();
-        let out = folder.text(&format!("demo {dir}"));
+        let out = folder.text(&format!("demo --only clusters {dir}"));
         says(&out, &["6 clusters", "It found 6 clusters", "penalty of 300", "Next:"]);
         let place = dir.strip_prefix("--dir ").unwrap_or(".");
         let csv = folder.read(&format!("{place}/madbayes-demo.csv"));
@@ -186,17 +186,17 @@ fn the_demonstration_finds_six_clusters_and_its_next_commands_work() {
 #[test]
 fn another_seed_makes_other_data() {
     let folder = Folder::new();
-    folder.text("demo");
+    folder.text("demo --only clusters");
     let first = folder.read("madbayes-demo.csv");
-    folder.text("demo");
+    folder.text("demo --only clusters");
     assert_eq!(folder.read("madbayes-demo.csv"), first);
-    folder.text("demo --seed 1");
+    folder.text("demo --only clusters --seed 1");
     assert_ne!(folder.read("madbayes-demo.csv"), first);
 }
 
 #[test]
 fn the_demonstration_does_not_depend_on_the_processor_count() {
-    let out = Folder::new().text("demo");
+    let out = Folder::new().text("demo --only clusters");
     let lines: Vec<&str> =
         out.lines().filter(|line| line.starts_with("It found") || line.starts_with("Sizes")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"

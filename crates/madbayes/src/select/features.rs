@@ -7,10 +7,11 @@ use crate::hard::Restarts;
 use crate::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart};
 use crate::watch::Watch;
 
-/// Numbers of features that are tried.
+/// Numbers of features that are tried, and how many more than columns: beyond that, sums of features fit noise.
 const MOST_FEATURES: usize = 12;
+const MORE_THAN_COLUMNS: usize = 2;
 
-/// A penalty for this data, by persistence over K = 1 .. 12 (B Eq. 6: the hull starts at K = 0 with the sum of squares of the
+/// A penalty for this data, by persistence over K = 1 .. 12, at most two more than there are columns (B Eq. 6: the hull starts at K = 0 with the sum of squares of the
 /// data); `parameters` gives the row solver, the seed and the threads. Data that are all 0 get a penalty of 1: they have no
 /// feature at any price.
 pub fn persistent_feature_penalty<T: Real>(data: &Data<T>, parameters: &BpMeans, watch: &dyn Watch) -> Result<f64> {
@@ -19,7 +20,8 @@ pub fn persistent_feature_penalty<T: Real>(data: &Data<T>, parameters: &BpMeans,
         x * x
     };
     let mut losses: Vec<f64> = vec![data.rows().values().iter().map(square).sum::<f64>()];
-    for k in 1..=(MOST_FEATURES + 1).min(data.n_rows()) {
+    let most = MOST_FEATURES.min(data.n_columns() + MORE_THAN_COLUMNS);
+    for k in 1..=(most + 1).min(data.n_rows()) {
         let fit = BpMeans {
             goal: FeatureGoal::Exactly(k),
             algorithm: FeatureAlgorithm::Alternating,
