@@ -3,26 +3,32 @@
 
 use super::FeatureGoal;
 use super::core::{Core, Frozen};
-use super::search::Search;
+use super::search::{MOST, Search};
 use crate::random::Rng;
 use rand::RngExt;
 use std::ops::ControlFlow;
 
-/// A trial is given up when it lacks more than this many times what its last pass gained.
-const PATIENCE: f64 = 3.0;
+/// A trial of an even or odd run is given up when it lacks more than this many times what its last pass gained.
+const PATIENCE: [f64; 2] = [3.0, 10.0];
 /// Most passes of a trial.
 const TRIAL_PASSES: usize = 30;
 /// The most features for which all pairs are tried as changes of basis.
 const PAIRS: usize = 24;
 
 impl Search<'_> {
-    /// Moves until none helps.
-    pub fn polish(&mut self, core: &mut Core) -> ControlFlow<()> {
+    /// Moves until none helps. `deeply`: with one feature too many all changes of basis are tried as well.
+    pub fn polish(&mut self, core: &mut Core, deeply: bool) -> ControlFlow<()> {
         loop {
-            let mut helped = self.regrow_each(core)?;
-            helped |= self.change_basis(core)?;
+            // Odd runs begin with the other move: where one order stops short, the other often does not.
+            let basis_first = self.number % 2 == 1;
+            let mut helped = basis_first && self.change_basis(core)?;
+            helped |= self.regrow_each(core)?;
+            helped |= !basis_first && self.change_basis(core)?;
             if let FeatureGoal::Penalty { .. } = self.goal {
                 helped |= self.change_number(core)?;
+            }
+            if !helped {
+                helped |= self.up_and_down(core, deeply)?;
             }
             if !helped {
                 return ControlFlow::Continue(());
@@ -50,7 +56,7 @@ impl Search<'_> {
         for _ in 0..TRIAL_PASSES {
             let changed = self.pass(trial, first.take())?;
             let now = self.objective(trial);
-            if changed == 0 || now - target > PATIENCE * (before - now) {
+            if changed == 0 || now - target > PATIENCE[self.number % 2] * (before - now) {
                 break;
             }
             before = now;
@@ -91,6 +97,30 @@ impl Search<'_> {
             }
         }
         ControlFlow::Continue(helped)
+    }
+
+    /// Grows one feature too many, settles, and drops each in turn.
+    fn up_and_down(&mut self, core: &mut Core, deeply: bool) -> ControlFlow<(), bool> {
+        for along_axis in [true, false] {
+            let mut more = if along_axis { self.grown_along_axis(core) } else { self.grown_at_largest(core) };
+            if more.k() > MOST {
+                break;
+            }
+            // Objectives of another K are no part of the trace.
+            let (goal, trace) = (self.goal, std::mem::take(&mut self.trace));
+            self.goal = FeatureGoal::Exactly(more.k());
+            let settled = self.settle(&mut more);
+            let changed = if deeply { self.change_basis(&mut more) } else { ControlFlow::Continue(false) };
+            (self.goal, self.trace) = (goal, trace);
+            settled?;
+            changed?;
+            for feature in 0..more.k() {
+                if self.attempt(core, more.without(feature, self.products), None)? {
+                    return ControlFlow::Continue(true);
+                }
+            }
+        }
+        ControlFlow::Continue(false)
     }
 
     /// One feature more, or one less.

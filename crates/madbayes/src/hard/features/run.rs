@@ -16,13 +16,13 @@ use crate::parallel::Workers;
 use crate::random::{Rng, Stream, stream};
 use crate::structure::Allocation;
 use crate::watch::{Step, Watch};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Work that all runs of the automatic number together may take, in units of N K^4: a polished run takes about one.
 const BUDGET: f64 = 2e7;
 /// The most automatic runs, and how many of them must agree on the best for the others to be left out.
-const MOST_RUNS: usize = 16;
+const MOST_RUNS: usize = 12;
 const AGREEING: usize = 4;
 /// Random changes that a later run begins with.
 const KICKS: usize = 5;
@@ -105,23 +105,33 @@ impl Runs<'_> {
         // Threads cost more than they bring for a few short runs.
         let many = work * runs as f64 > 2e6 || runs > MOST_RUNS;
         let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
-        let known = first.core.clone();
         let mut all = vec![first];
         while all.len() < runs
             && !all.iter().any(|r| r.stopped)
             && !(restarts == Restarts::Auto && self.agree(&all, goal))
         {
             let from = all.len();
-            // Where runs may be left out they go in fours, so that the number of threads decides nothing.
-            let wave = if restarts == Restarts::Auto { AGREEING.min(runs - from) } else { runs - from };
+            // In fours, whatever the number of threads: later ones begin with what the earlier ones found.
+            let wave = if self.parameters.start == FeatureStart::PlusPlus { runs } else { AGREEING }.min(runs - from);
+            let known = all[best_of(&all, goal)].core.clone();
             all.extend(workers.map(wave, |i| {
                 let ran = self.run(goal, from + i, Some(&known), None);
                 let _ = self.watch.step(&Step::Run { run: from + i, of: runs });
                 ran
             }));
         }
-        let objective = |r: &Ran| goal.objective(r.core.loss, r.core.k());
-        let best_run = (0..all.len()).min_by(|&a, &b| objective(&all[a]).total_cmp(&objective(&all[b]))).unwrap_or(0);
+        // The best of several, and the one that owes nothing to chance, are worth a closer look.
+        if all.len() >= MOST_RUNS && self.parameters.polish && !self.agree(&all, goal) {
+            for number in BTreeSet::from([0, best_of(&all, goal)]) {
+                let mut search = self.search(goal, number);
+                let ran = &mut all[number];
+                search.trace = std::mem::take(&mut ran.trace);
+                ran.stopped |= self.polish(&mut search, ran, true).is_break();
+                ran.trace = search.trace;
+                remember(&mut ran.tried, &ran.core);
+            }
+        }
+        let best_run = best_of(&all, goal);
         let mut tried = BTreeMap::new();
         for ran in &all {
             for (k, loss) in &ran.tried {
@@ -189,24 +199,27 @@ impl Runs<'_> {
         if self.parameters.algorithm == FeatureAlgorithm::Collapsed {
             self.sweep(search, ran, self.parameters.max_passes)?;
         }
-        while self.parameters.polish {
-            search.polish(&mut ran.core)?;
+        if self.parameters.polish { self.polish(search, ran, false) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Moves and collapsed sweeps until neither helps.
+    fn polish(&self, search: &mut Search, ran: &mut Ran, deeply: bool) -> ControlFlow<()> {
+        loop {
+            search.polish(&mut ran.core, deeply)?;
             let before = search.objective(&ran.core);
             self.sweep(search, ran, SWEEPS)?;
             if !search.is_lower(search.objective(&ran.core), before) {
-                break;
+                return ControlFlow::Continue(());
             }
             search.settle(&mut ran.core)?;
         }
-        ControlFlow::Continue(())
     }
 
     /// Collapsed sweeps, kept if they helped.
     fn sweep(&self, search: &mut Search, ran: &mut Ran, limit: usize) -> ControlFlow<()> {
         let swept = sweep_collapsed(self.data, ran.core.allocation(), search.goal, limit, self.watch);
         let core = Core::new(&swept.allocation, &self.products);
-        let helped = search.objective(&core) < search.objective(&ran.core);
-        if helped && search.is_lower(search.objective(&core), search.objective(&ran.core)) {
+        if search.is_lower(search.objective(&core), search.objective(&ran.core)) {
             ran.core = core;
             search.note(&ran.core)?;
             ran.converged = swept.converged;
@@ -233,11 +246,14 @@ impl Runs<'_> {
                 let z = plus_plus(self.data, search.goal, search.cap(), rng);
                 consider(search, best, Core::new(&z, &self.products))
             }
+            (None, FeatureStart::Spectral, Some(first)) if search.number == 1 => {
+                self.both_bases(search, best, first.k().max(1), None)
+            }
             (None, _, None) => match search.goal {
                 FeatureGoal::Exactly(k) => self.both_bases(search, best, k, None),
                 FeatureGoal::Penalty { .. } => self.climb(search, best, tried),
             },
-            (None, FeatureStart::Spectral, Some(first)) if search.number % 2 == 1 => {
+            (None, FeatureStart::Spectral, Some(first)) if search.number % 4 >= 2 => {
                 self.both_bases(search, best, first.k().max(1), Some(rng))
             }
             (_, _, Some(first)) => {
@@ -258,7 +274,7 @@ impl Runs<'_> {
         k: usize,
         mut rng: Option<&mut Rng>,
     ) -> ControlFlow<()> {
-        let only = rng.is_some().then_some(self.parameters.base_feature && search.number / 2 % 2 == 0);
+        let only = rng.is_some().then_some(self.parameters.base_feature && search.number / 4 % 2 == 0);
         for base in [true, false] {
             let wanted = only.map_or(!base || self.parameters.base_feature, |only| only == base);
             if wanted {
@@ -349,6 +365,12 @@ impl Runs<'_> {
         lowest.tried = tried;
         lowest
     }
+}
+
+/// The run of lowest objective, the first of equals.
+fn best_of(all: &[Ran], goal: FeatureGoal) -> usize {
+    let objective = |i: usize| goal.objective(all[i].core.loss, all[i].core.k());
+    (0..all.len()).min_by(|&a, &b| objective(a).total_cmp(&objective(b))).unwrap_or(0)
 }
 
 /// Settles a start and keeps it, with its trace, if it is the best so far.
