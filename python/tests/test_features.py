@@ -49,7 +49,7 @@ def test_the_best_of_all_allocations_is_found(algorithm):
     reached = 0
     for _ in range(8):
         X = rng.normal(size=(4, 3)) * 2
-        best = min(loss(X, Z) + 3.0 * k for k in range(4) for Z in all_allocations(4, k))
+        best = min(loss(X, Z) + 3.0 * k for k in range(5) for Z in all_allocations(4, k))
         model = BPMeans(penalty=3.0, algorithm=algorithm, n_init=20).fit(X)
         assert model.objective_ >= best - 1e-9
         reached += model.objective_ <= best + 1e-9

@@ -76,7 +76,8 @@ impl RowProblem {
     pub fn new(gram: Vec<f64>, k: usize, solver: RowSolver) -> Self {
         let solver = solver.for_features(k);
         let largest = (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max);
-        let jitter = 1e-14 * largest.max(f64::MIN_POSITIVE);
+        // Well above the rounding of G, which is singular where features outnumber columns.
+        let jitter = 1e-11 * largest.max(f64::MIN_POSITIVE);
         let mut problem = RowProblem {
             k,
             solver,
@@ -176,7 +177,9 @@ impl RowProblem {
                 while self.flip_best(z, scratch) {}
                 if !self.is_surely_best(z, &scratch.slope) {
                     let cost = cost(c, z, &scratch.slope);
-                    if let Some(better) = self.search(c, cost, scratch) {
+                    let better = self.search(c, cost, scratch);
+                    // The search knows costs up to the jitter only.
+                    if let Some(better) = better.filter(|better| self.cost_of(*better, c, 0, 1) < cost - self.least) {
                         let changed = z[0] ^ better;
                         ones(&[changed]).for_each(|bit| self.flip(bit, z, &mut scratch.slope));
                     }
