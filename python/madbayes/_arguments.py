@@ -53,6 +53,18 @@ def number_of(name: str, value: Any, allowed: str = "a number or None") -> float
     raise ValueError(f"{name} must be {allowed}, got {value!r}")
 
 
+def penalty_of(penalty: Any, group: str) -> float | None:
+    """A penalty as float; None for "auto"."""
+    if isinstance(penalty, str) and penalty == "auto":
+        return None
+    if isinstance(penalty, numbers.Real) and not isinstance(penalty, bool):
+        return float(penalty)
+    raise ValueError(
+        f"penalty must be a positive finite number or 'auto', got {penalty!r}: it is the price of one more {group} in "
+        "squared-distance units"
+    )
+
+
 def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Row weights as the core wants them."""
     if sample_weight is None:

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import is_count, number_of, progress_of, seed_of, threads_of, weights_of
+from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of, weights_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
@@ -277,12 +277,11 @@ class DPMeans(_Centres):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        allowed = "a positive finite number or 'auto', the price of one more cluster in squared-distance units"
-        penalty = None if isinstance(self.penalty, str) else number_of("penalty", self.penalty, allowed)
-        if penalty is None and not (isinstance(self.penalty, str) and self.penalty == "auto"):
-            raise ValueError(f"penalty must be {allowed}, got {self.penalty!r}")
+        penalty = penalty_of(self.penalty, "cluster")
         if self.max_clusters is not None and not is_count(self.max_clusters):
-            raise ValueError(f"max_clusters must be None or an integer of at least 1, got {self.max_clusters!r}")
+            raise ValueError(
+                f"max_clusters must be between 1 and the number of rows, or None for no cap, got {self.max_clusters!r}"
+            )
         if self.n_clusters is not None and self.max_clusters is not None:
             raise ValueError(
                 f"n_clusters and max_clusters cannot both be given, got {self.n_clusters!r} and {self.max_clusters!r}: leave "

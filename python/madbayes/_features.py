@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _core
-from ._arguments import is_count, number_of, progress_of, seed_of, threads_of
+from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
@@ -263,10 +263,7 @@ class BPMeans(_Hard):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        allowed = "a positive finite number or 'auto', the price of one more feature in squared-distance units"
-        penalty = None if isinstance(self.penalty, str) else number_of("penalty", self.penalty, allowed)
-        if penalty is None and not (isinstance(self.penalty, str) and self.penalty == "auto"):
-            raise ValueError(f"penalty must be {allowed}, got {self.penalty!r}")
+        penalty = penalty_of(self.penalty, "feature")
         if self.max_components is not None and not is_count(self.max_components):
             raise ValueError(f"max_components must be None or an integer of at least 1, got {self.max_components!r}")
         return {

@@ -197,3 +197,12 @@ def test_mistakes_with_draws_are_named(fitted):
             fitted.coclustering(pairs)
     with pytest.raises(TypeError, match="sample_weight"):
         DPMixture().fit([[1.0]], sample_weight=[1.0])
+
+
+def test_rows_far_from_all_go_to_the_nearest_cluster():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    X[50:] += 8
+    model = DPMixture(n_sweeps=100).fit(X)
+    near, far = model.predict([[8.0, 8.0]]), model.predict([[20, 20], [50, 50]])
+    assert (far == near).all()
