@@ -148,6 +148,9 @@ fn features_dictionary<'py>(
     Ok(out)
 }
 
+/// Features and residuals of rows on their way to Python.
+type AllocatedRows<'py> = (Bound<'py, PyArray2<bool>>, Bound<'py, PyArray1<f64>>);
+
 /// Fitted features as the library keeps them.
 #[pyclass(frozen, module = "madbayes._core")]
 struct FeaturesModel(FeatureModel);
@@ -178,7 +181,7 @@ impl FeaturesModel {
         x: Matrix<'py>,
         solver: &str,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<bool>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<AllocatedRows<'py>> {
         let solver = row_solver(solver)?;
         with_matrix!(x, |array| {
             let rows = rows(array)?;

@@ -58,7 +58,19 @@ impl State {
 
 /// |x_n|^2 of every row.
 pub(super) fn squares<T: Real>(data: &Data<T>) -> Vec<f64> {
-    data.rows().iter().map(|row| row.iter().map(|&x| x.into()).map(|x: f64| x * x).sum()).collect()
+    let square = |row: &[T]| {
+        let (head, tail) = row.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        for x in head {
+            for l in 0..8 {
+                let x: f64 = x[l].into();
+                sums[l] += x * x;
+            }
+        }
+        let rest: f64 = tail.iter().map(|&x| x.into()).map(|x: f64| x * x).sum();
+        sums.iter().sum::<f64>() + rest
+    };
+    data.rows().iter().map(square).collect()
 }
 
 impl<T: Real> Run<'_, T> {

@@ -3,6 +3,7 @@
 
 use super::gray::GrayCode;
 use super::least_squares::Factor;
+use super::screen::{Rounding, Screen};
 use crate::structure::ones;
 
 /// The most features for which all 2^K rows are searched.
@@ -51,6 +52,8 @@ pub(super) struct RowProblem {
     order: Vec<usize>,
     /// Upper factor R of G in that order, G = R'R but for the jitter, K x K.
     upper: Vec<f64>,
+    /// G^-1 but for the jitter, K x K.
+    inverse: Vec<f64>,
     /// What the jitter may add to the cost of a row.
     slack: f64,
     /// A change must lower the cost by this much to be one.
@@ -67,6 +70,10 @@ pub(super) struct Scratch {
     slope: Vec<f64>,
     target: Vec<f64>,
     best: Vec<(u64, f64)>,
+    sure: Vec<bool>,
+    rounded: Vec<u64>,
+    rounded_costs: Vec<f64>,
+    rounded_sure: Vec<bool>,
     /// Partial sums of the search, K x (K + 1).
     partial: Vec<f64>,
 }
@@ -84,6 +91,7 @@ impl RowProblem {
             floor: vec![0.0; k],
             order: (0..k).collect(),
             upper: Vec::new(),
+            inverse: Vec::new(),
             slack: jitter * k as f64,
             least: 1e-12 * largest,
             gram,
@@ -105,8 +113,13 @@ impl RowProblem {
         let factor = Factor::of(&permuted, k, jitter);
         self.upper = (0..k * k).map(|e| if e % k >= e / k { factor.at(e % k, e / k) } else { 0.0 }).collect();
         let floor = diagonal_floor(&permuted, &factor, k);
+        let inverse = factor.inverse();
+        self.inverse = vec![0.0; k * k];
         for (i, &feature) in self.order.iter().enumerate() {
             self.floor[feature] = floor[i];
+            for (j, &other) in self.order.iter().enumerate() {
+                self.inverse[feature * k + other] = inverse[i * k + j];
+            }
         }
     }
 
@@ -132,13 +145,60 @@ impl RowProblem {
             }
             scratch.best = best;
         } else {
+            let mut sure = std::mem::take(&mut scratch.sure);
+            sure.clear();
+            sure.resize(n, false);
+            if self.solver == RowSolver::Exact {
+                self.screen(c, words, costs, &mut sure);
+                // Many rows to solve: as in a first pass. Rounded least squares are often the best at once.
+                if sure.iter().filter(|s| !**s).count() > n / 8 {
+                    changed += self.try_rounded(c, words, costs, &mut sure, scratch);
+                }
+            }
             let mut own = vec![0.0; k];
-            for (row, z) in words.chunks_exact_mut(stride).enumerate() {
+            for (row, z) in words.chunks_exact_mut(stride).enumerate().filter(|(row, _)| !sure[*row]) {
                 (0..k).for_each(|i| own[i] = c[i * n + row]);
                 let (solved, moved) = self.solve(&own, z, scratch);
                 costs[row] = solved;
                 changed += usize::from(moved);
             }
+            // Rows that were rounded and then flipped count twice: any number but 0 says that something changed.
+            scratch.sure = sure;
+        }
+        changed
+    }
+
+    fn screen(&self, c: &[f64], words: &[u64], costs: &mut [f64], sure: &mut [bool]) {
+        Screen { gram: &self.gram, floor: &self.floor, least: self.least, c, words, costs, sure }.run();
+    }
+
+    /// For rows that are not surely the best, the least-squares row G^-1 c rounded, where it costs less; how many changed.
+    fn try_rounded(
+        &self,
+        c: &[f64],
+        words: &mut [u64],
+        costs: &mut [f64],
+        sure: &mut [bool],
+        scratch: &mut Scratch,
+    ) -> usize {
+        let n = words.len();
+        let Scratch { rounded, rounded_costs, rounded_sure, .. } = scratch;
+        rounded.resize(n, 0);
+        rounded_costs.resize(n, 0.0);
+        rounded_sure.resize(n, false);
+        Rounding { inverse: &self.inverse, c, words: rounded }.run();
+        self.screen(c, rounded, rounded_costs, rounded_sure);
+        let mut changed = 0;
+        for row in 0..n {
+            if sure[row] {
+                continue;
+            }
+            if rounded_costs[row] < costs[row] - self.least {
+                (words[row], costs[row]) = (rounded[row], rounded_costs[row]);
+                changed += 1;
+            }
+            // Surely the best, and the row as it was costs no more.
+            sure[row] = rounded_sure[row];
         }
         changed
     }
@@ -174,15 +234,25 @@ impl RowProblem {
             }
             RowSolver::Coordinate => while self.flip_best(z, scratch) || self.flip_best_pair(z, scratch) {},
             RowSolver::Exact | RowSolver::Auto => {
-                while self.flip_best(z, scratch) {}
-                if !self.is_surely_best(z, &scratch.slope) {
-                    let cost = cost(c, z, &scratch.slope);
-                    let better = self.search(c, cost, scratch);
-                    // The search knows costs up to the jitter only.
-                    if let Some(better) = better.filter(|better| self.cost_of(*better, c, 0, 1) < cost - self.least) {
-                        let changed = z[0] ^ better;
-                        ones(&[changed]).for_each(|bit| self.flip(bit, z, &mut scratch.slope));
+                // Where flips, or pairs of flips, end at a row that is surely the best, nothing is left to search.
+                let known = loop {
+                    while self.flip_best(z, scratch) {}
+                    let least = self.smallest(z, &scratch.slope);
+                    if least[0] + least[1] >= 0.0 {
+                        break true;
                     }
+                    if !self.flip_best_pair(z, scratch) {
+                        break least[0] + least[1] + least[2] >= 0.0;
+                    }
+                };
+                let cost = cost(c, z, &scratch.slope);
+                // The search knows costs up to the jitter only.
+                if !known
+                    && let Some(better) = self.search(c, cost, scratch)
+                    && self.cost_of(better, c, 0, 1) < cost - self.least
+                {
+                    let changed = z[0] ^ better;
+                    ones(&[changed]).for_each(|bit| self.flip(bit, z, &mut scratch.slope));
                 }
             }
         }
@@ -235,9 +305,17 @@ impl RowProblem {
         best.1 < k
     }
 
-    /// Whether no set S of flips can help: it adds 2 sum_S d_k g_k + |sum_S d_k A_k|^2 >= sum_S (2 d_k g_k + floor_k).
-    fn is_surely_best(&self, z: &[u64], slope: &[f64]) -> bool {
-        (0..self.k).all(|bit| 2.0 * step(z, bit) * slope[bit] + self.floor[bit] >= 0.0)
+    /// The three smallest w_k = 2 d_k g_k + floor_k: a set S of flips adds at least the sum of its w_k. So none of two or
+    /// more helps where the two smallest have a sum of at least 0, none of three or more where the three smallest do.
+    fn smallest(&self, z: &[u64], slope: &[f64]) -> [f64; 3] {
+        let mut least = [f64::INFINITY; 3];
+        for bit in 0..self.k {
+            let mut w = 2.0 * step(z, bit) * slope[bit] + self.floor[bit];
+            for known in &mut least {
+                (*known, w) = (known.min(w), known.max(w));
+            }
+        }
+        least
     }
 
     /// The best row if it costs less than `known`: branch and bound on |R z - y|^2 - |y|^2, R'y = c.
