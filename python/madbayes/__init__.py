@@ -10,7 +10,24 @@ array([0, 0, 0, 1, 1, 1], dtype=int32)
 """
 
 from . import metrics, plots, priors, simulate
-from ._clusters import DPMeans, KMeans, load
+from ._buffet import IndianBuffet
+from ._clusters import DPMeans, KMeans
 from ._core import __version__
+from ._features import BPMeans, KFeatures
+from ._load import load
+from ._mixture import DPMixture
 
-__all__ = ["DPMeans", "KMeans", "__version__", "load", "metrics", "plots", "priors", "simulate"]
+__all__ = [
+    "BPMeans",
+    "DPMeans",
+    "DPMixture",
+    "IndianBuffet",
+    "KFeatures",
+    "KMeans",
+    "__version__",
+    "load",
+    "metrics",
+    "plots",
+    "priors",
+    "simulate",
+]

@@ -44,6 +44,27 @@ def threads_of(n_jobs: Any) -> int:
     raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}: -1 uses all processors")
 
 
+def number_of(name: str, value: Any, allowed: str = "a number or None") -> float | None:
+    """A number as float, None as None; anything else is an error that names it."""
+    if value is None:
+        return None
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return float(value)
+    raise ValueError(f"{name} must be {allowed}, got {value!r}")
+
+
+def penalty_of(penalty: Any, group: str) -> float | None:
+    """A penalty as float; None for "auto"."""
+    if isinstance(penalty, str) and penalty == "auto":
+        return None
+    if isinstance(penalty, numbers.Real) and not isinstance(penalty, bool):
+        return float(penalty)
+    raise ValueError(
+        f"penalty must be a positive finite number or 'auto', got {penalty!r}: it is the price of one more {group} in "
+        "squared-distance units"
+    )
+
+
 def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Row weights as the core wants them."""
     if sample_weight is None:
@@ -53,16 +74,30 @@ def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
     if weights.ndim != 1:
         raise ValueError(f"sample_weight must be 1D, one number per row, got {weights.ndim} dimensions")
+    if len(weights) != n_rows:
+        raise ValueError(f"sample_weight must have {n_rows} numbers, one per row, got {len(weights)}")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("sample_weight must be finite numbers of at least 0: a weight of 2 counts a row twice")
     return weights
 
 
+def is_count(value: Any) -> bool:
+    """Whether it is a whole number of at least 1."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
 @contextmanager
-def progress_of(verbose: Any) -> Iterator[Progress]:
-    """A callback that shows progress under ``verbose``: a tqdm bar where that is installed, lines otherwise."""
+def progress_of(
+    verbose: Any, *, unit: str = "pass", total: int | None = None, groups: str = "clusters"
+) -> Iterator[Progress]:
+    """A callback that shows progress under ``verbose``: a tqdm bar where that is installed, lines otherwise.
+
+    Units are summed over runs; ``total`` is how many there will be, if that is known; ``groups`` is what is counted.
+    """
     if not verbose:
         yield None
         return
-    bar, show = _bar()
+    bar, show = _bar(unit, total, groups)
     try:
         yield show
     finally:
@@ -70,20 +105,24 @@ def progress_of(verbose: Any) -> Iterator[Progress]:
             bar.close()
 
 
-def _bar() -> tuple[Any, Callable[[int, int, int, float], object]]:
+def _bar(unit: str, total: int | None, groups: str) -> tuple[Any, Callable[[int, int, int, float], object]]:
+    # A sampler's objective is minus its log joint probability.
+    value, sign = ("objective", 1.0) if unit == "pass" else ("log joint", -1.0)
     try:
         from tqdm.auto import tqdm
     except ImportError:
         import sys
 
-        def line(run: int, passes: int, groups: int, objective: float) -> None:
-            print(f"run {run + 1}, pass {passes}: {groups} clusters, objective {objective:.6g}", file=sys.stderr)
+        def line(run: int, done: int, count: int, objective: float) -> None:
+            print(f"run {run + 1}, {unit} {done}: {count} {groups}, {value} {sign * objective:.6g}", file=sys.stderr)
 
         return None, line
-    bar = tqdm(desc="madbayes", unit="pass")
+    bar = tqdm(desc="madbayes", unit=unit, total=total)
+    done_by: dict[int, int] = {}
 
-    def show(run: int, passes: int, groups: int, objective: float) -> None:
-        bar.set_postfix(run=run + 1, clusters=groups, objective=f"{objective:.6g}")
-        bar.update(max(0, passes - bar.n))
+    def show(run: int, done: int, count: int, objective: float) -> None:
+        done_by[run] = done
+        bar.set_postfix({"run": run + 1, groups: count, value: f"{sign * objective:.6g}"})
+        bar.update(max(0, sum(done_by.values()) - bar.n))
 
     return bar, show

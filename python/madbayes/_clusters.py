@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import progress_of, seed_of, threads_of, weights_of
+from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of, weights_of
+from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Labels = NDArray[np.int32]
 
-__all__ = ["DPMeans", "KMeans", "load"]
+__all__ = ["DPMeans", "KMeans"]
 
 
-class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """What DPMeans and KMeans share: everything after the constructor."""
 
     _model: _core.Model
@@ -37,14 +35,18 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _common_options(self, n_clusters: int | None) -> dict[str, Any]:
         """The options that both classes have under the same names."""
-        given = self.init if not isinstance(self.init, str) else None
+        given = np.asarray(self.init, dtype=np.float64) if not isinstance(self.init, str) else None
         if given is None and self.init not in ("++", "mean"):
             raise ValueError(f"init must be '++', 'mean' or an array of centres, got {self.init!r}")
-        if self.n_init != "auto" and not _is_count(self.n_init):
+        if given is not None and (given.ndim != 2 or given.shape[1] != self.n_features_in_):
+            raise ValueError(
+                f"init must have shape (n_centres, {self.n_features_in_}), one column per column of X, got {given.shape}"
+            )
+        if self.n_init != "auto" and not is_count(self.n_init):
             raise ValueError(f"n_init must be 'auto' or an integer of at least 1, got {self.n_init!r}")
-        if not _is_count(self.max_iter):
+        if not is_count(self.max_iter):
             raise ValueError(f"max_iter must be an integer of at least 1, got {self.max_iter!r}")
-        if n_clusters is not None and not _is_count(n_clusters):
+        if n_clusters is not None and not is_count(n_clusters):
             raise ValueError(f"n_clusters must be an integer of at least 1, got {n_clusters!r}")
         return {
             "penalty": None,
@@ -52,17 +54,14 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             "max_clusters": None,
             "plain_k_means": False,
             "algorithm": self.algorithm,
-            "init": None if given is None else np.ascontiguousarray(given, dtype=np.float64),
+            "init": None if given is None else np.ascontiguousarray(given),
             "mean": given is None and self.init == "mean",
             "n_init": None if self.n_init == "auto" else int(self.n_init),
             "max_iter": int(self.max_iter),
-            "tol": float(self.tol),
+            "tol": number_of("tol", self.tol, "a number of at least 0"),
             "seed": seed_of(self.random_state),
             "threads": threads_of(self.n_jobs),
         }
-
-    def _rows(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=reset)
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster the rows of X.
@@ -91,15 +90,15 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.labels_ = learned["labels"]
         self.cluster_centers_ = learned["centres"]
         self.inertia_ = learned["loss"]
-        self.n_iter_ = len(learned["trace"])
+        # The last assignment, which makes labels and centres fit together, is no pass of its own.
+        self.n_iter_ = min(len(learned["trace"]), int(self.max_iter))
         self.objective_trace_ = learned["trace"]
         self.converged_ = learned["converged"]
         self._n_features_out = len(self.cluster_centers_)
         self._units = None
-        names = getattr(self, "feature_names_in_", None)
-        columns = [str(j + 1) for j in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+        self._weights = learned["weights"]
         self._model = _core.Model(
-            columns,
+            self._columns(),
             self.cluster_centers_,
             learned["reference"],
             learned["penalty"],
@@ -108,12 +107,9 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             learned["objective"],
             seed,
         )
-        if learned["interrupted"]:
-            raise KeyboardInterrupt("stopped; the best result so far is kept in the estimator")
+        raise_if_interrupted(learned)
         if not self.converged_:
-            warnings.warn(
-                f"not converged after {self.n_iter_} passes: raise max_iter or tol", ConvergenceWarning, stacklevel=3
-            )
+            warn_unconverged(f"not converged within max_iter={self.max_iter} passes: raise max_iter or tol")
 
     def _assign(self, X: Any) -> tuple[Labels, Floats]:
         check_is_fitted(self)
@@ -145,12 +141,13 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
-        centres = self.cluster_centers_
+        # About the reference point, since far from 0 differences of squares lose digits; a model that the program
+        # standardised measures distances in those units.
+        middle, scales = self._model.fields()["reference"], np.ones(1)
         if self._units is not None:
-            # A model that the program standardised measures distances in those units.
-            means, scales = self._units
-            rows, centres = (rows - means) / scales, (centres - means) / scales
-        return euclidean_distances(rows, centres).astype(rows.dtype, copy=False)
+            middle, scales = self._units
+        distances = euclidean_distances((rows - middle) / scales, (self.cluster_centers_ - middle) / scales)
+        return distances.astype(rows.dtype, copy=False)
 
     def fit_transform(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Any:
         """Fit, then distances of the same rows to the centres."""
@@ -161,7 +158,10 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the loss of the rows: the higher, the better.
+        """Minus the loss of the rows: the higher, the better for a given number of clusters.
+
+        More clusters always lose less, on new rows too as a rule: a grid search over ``penalty`` or ``n_clusters`` by this
+        score takes the most clusters it is offered.
 
         Parameters
         ----------
@@ -177,28 +177,6 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         distances = self._assign(X)[1]
         weights = weights_of(sample_weight, len(distances))
         return -float(distances.sum() if weights is None else distances @ weights)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file that ``madbayes.load`` and ``madbayes assign --model`` read."""
-        check_is_fitted(self)
-        with open(path, "wb") as file:
-            file.write(self._model.to_bytes())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_madbayes_version": _core.__version__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        version = state.pop("_madbayes_version", "an unknown version")
-        if version != _core.__version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=type(self).__name__,
-                    current_sklearn_version=f"madbayes {_core.__version__}",
-                    original_sklearn_version=f"madbayes {version}",
-                ),
-                stacklevel=2,
-            )
-        super().__setstate__(state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,6 +223,9 @@ class DPMeans(_Centres):
     n_clusters_ : int
     penalty_ : float
         NaN if ``n_clusters`` was given and no penalty makes it optimal.
+    penalty_range_ : tuple of two floats or None
+        With ``n_clusters`` given, the penalties for which that number is optimal; None if there are none or a penalty was
+        given.
     objective_ : float
         inertia_ + (n_clusters_ - 1) penalty_.
     inertia_ : float
@@ -296,10 +277,15 @@ class DPMeans(_Centres):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        if isinstance(self.penalty, str) and self.penalty != "auto":
+        penalty = penalty_of(self.penalty, "cluster")
+        if self.max_clusters is not None and not is_count(self.max_clusters):
             raise ValueError(
-                f"penalty must be a positive finite number or 'auto', got {self.penalty!r}: it is the price of one more "
-                "cluster in squared-distance units"
+                f"max_clusters must be between 1 and the number of rows, or None for no cap, got {self.max_clusters!r}"
+            )
+        if self.n_clusters is not None and self.max_clusters is not None:
+            raise ValueError(
+                f"n_clusters and max_clusters cannot both be given, got {self.n_clusters!r} and {self.max_clusters!r}: leave "
+                "one of them out"
             )
         if self.n_clusters is not None and self.penalty != "auto":
             raise ValueError(
@@ -308,20 +294,21 @@ class DPMeans(_Centres):
             )
         return {
             **self._common_options(self.n_clusters),
-            "penalty": None if isinstance(self.penalty, str) else float(self.penalty),
+            "penalty": penalty,
             "max_clusters": self.max_clusters,
         }
 
     def _learn(self, learned: dict[str, Any], seed: int) -> None:
         self.n_clusters_ = len(learned["centres"])
         self.penalty_ = float("nan") if learned["penalty"] is None else learned["penalty"]
+        self.penalty_range_ = learned["penalty_range"]
         self.objective_ = learned["objective"]
         super()._learn(learned, seed)
 
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Take a batch of a stream in; K can grow and shrink.
 
-        Earlier rows are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
+        Earlier rows, or those of a ``fit``, are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
         penalty. ``labels_`` are those of the batch. The objective sums over all rows seen, so a penalty that is right for a
         thousand rows splits clusters after a hundred thousand: give one for as many rows as you expect.
 
@@ -336,6 +323,11 @@ class DPMeans(_Centres):
         self
         """
         state = getattr(self, "_stream_state", None)
+        if state is None and hasattr(self, "_model"):
+            # What a fit, or a model file, has left: its clusters as points.
+            fields = self._model.fields()
+            weights = getattr(self, "_weights", np.asarray(fields["sizes"], dtype=np.float64))
+            state = (self.cluster_centers_, weights, fields["losses"])
         rows = self._rows(X, reset=state is None)
         stream = _core.Stream(rows.shape[1]) if state is None else _core.Stream.from_state(*state)
         options = self._options()
@@ -378,6 +370,9 @@ class KMeans(_Centres):
     labels_ : ndarray of shape (n_samples,)
     inertia_ : float
     n_iter_ : int
+    objective_trace_ : ndarray
+        The inertia after every pass of the best run.
+    converged_ : bool
 
     Examples
     --------
@@ -417,51 +412,5 @@ class KMeans(_Centres):
     def _learn(self, learned: dict[str, Any], seed: int) -> None:
         found = len(learned["centres"])
         if found < self.n_clusters:
-            warnings.warn(
-                f"only {found} distinct rows, so {found} clusters instead of {self.n_clusters}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_unconverged(f"only {found} distinct rows, so {found} clusters instead of {self.n_clusters}")
         super()._learn(learned, seed)
-
-
-def load(path: str | os.PathLike[str]) -> DPMeans:
-    """Read a model file, written by ``save`` or by ``madbayes cluster --model``.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    DPMeans
-        Fitted, without ``labels_`` and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
-        centres in the original units; its distances, penalty and objective are in standardised ones.
-    """
-    with open(path, "rb") as file:
-        model = _core.Model.from_bytes(file.read())
-    fields = model.fields()
-    estimator = DPMeans(
-        penalty="auto" if fields["penalty"] is None else fields["penalty"],
-        n_clusters=len(fields["centres"]) if fields["penalty"] is None else None,
-        random_state=fields["seed"],
-    )
-    estimator._model = model
-    estimator._units = None if fields["means"] is None else (fields["means"], fields["scales"])
-    estimator.cluster_centers_ = fields["centres"]
-    if estimator._units is not None:
-        estimator.cluster_centers_ = fields["centres"] * fields["scales"] + fields["means"]
-    estimator.n_clusters_ = len(fields["centres"])
-    estimator.penalty_ = float("nan") if fields["penalty"] is None else fields["penalty"]
-    estimator.objective_ = fields["objective"]
-    estimator.inertia_ = float(np.sum(fields["losses"]))
-    estimator.n_features_in_ = fields["centres"].shape[1]
-    estimator._n_features_out = len(fields["centres"])
-    columns = fields["columns"]
-    if columns != [str(j + 1) for j in range(len(columns))]:
-        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
-    return estimator
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 1

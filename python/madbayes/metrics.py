@@ -1,12 +1,14 @@
-"""Agreement of two clusterings, where scikit-learn has no function for it.
+"""Agreement of two clusterings or of two feature allocations, where scikit-learn has no function for it.
 
 References
 ----------
 M. Meila, "Comparing clusterings: an information based distance", Journal of Multivariate Analysis 98 (2007).
+H. W. Kuhn, "The Hungarian method for the assignment problem", Naval Research Logistics Quarterly 2 (1955).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from . import _core
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["pairwise_f1", "purity", "variation_of_information"]
+__all__ = ["FeatureMatching", "match_features", "pairwise_f1", "purity", "variation_of_information"]
 
 
 def _numbers(labels: Any, name: str) -> list[int]:
@@ -31,11 +33,11 @@ def _bits(allocation: Any, name: str) -> NDArray[np.bool_]:
     """A feature allocation of 0 and 1, or False and True, as bits."""
     array = np.asarray(allocation)
     if array.ndim != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimensions: a row for each sample, a column for each feature")
+        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimensions: a column for each feature")
     if array.dtype != np.bool_:
         bits = array == 1
         if not np.all(bits | (array == 0)):
-            raise ValueError(f"{name} must be 0 and 1 or False and True, got other values: 1 where the row has the feature")
+            raise ValueError(f"{name} must be 0 and 1, got other values: 1 where the row has the feature")
         array = bits
     return np.ascontiguousarray(array)
 
@@ -102,3 +104,59 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     0.75
     """
     return _core.purity(_numbers(labels_true, "labels_true"), _numbers(labels_pred, "labels_pred"))
+
+
+@dataclass(frozen=True)
+class FeatureMatching:
+    """How well found features agree with true ones.
+
+    Attributes
+    ----------
+    truth, found : ndarray of int of shape (n_pairs,)
+        Column of the truth and the column found for it; as many pairs as the smaller number of features.
+    distance : ndarray of int of shape (n_pairs,)
+        Rows in which the two differ.
+    complement : ndarray of bool of shape (n_pairs,)
+        Whether the found feature is the absence of the true one.
+    equal_bits : float
+        Share of equal bits, out of rows times the larger number of features; no bit of a feature without a partner counts.
+    n_exact : int
+        Features recovered in every row.
+    """
+
+    truth: NDArray[np.int64]
+    found: NDArray[np.int64]
+    distance: NDArray[np.int64]
+    complement: NDArray[np.bool_]
+    equal_bits: float
+    n_exact: int
+
+
+def match_features(
+    allocation_true: ArrayLike, allocation_pred: ArrayLike, *, complements: bool = False
+) -> FeatureMatching:
+    """The one-to-one matching of features in which the fewest bits differ.
+
+    Parameters
+    ----------
+    allocation_true, allocation_pred : array-like of bool of shape (n_samples, n_features)
+        Their numbers of features may differ.
+    complements : bool, default=False
+        Whether a feature may be matched with its opposite. That is right where every row has a base feature: a feature
+        may then mean that something is taken away.
+
+    Returns
+    -------
+    FeatureMatching
+
+    Examples
+    --------
+    >>> from madbayes.metrics import match_features
+    >>> matching = match_features([[1, 1], [1, 0], [0, 1]], [[0, 1], [1, 1], [0, 0]], complements=True)
+    >>> matching.found, matching.complement, matching.equal_bits
+    (array([1, 0]), array([False,  True]), 1.0)
+    """
+    bits = _bits(allocation_true, "allocation_true"), _bits(allocation_pred, "allocation_pred")
+    pairs, equal_bits, n_exact = _core.match_features(*bits, complements)
+    truth, found, distance, complement = np.array(pairs, dtype=np.int64).reshape(-1, 4).T
+    return FeatureMatching(truth, found, distance, complement.astype(bool), equal_bits, n_exact)

@@ -1,4 +1,4 @@
-"""Pictures of clusters and of fits, drawn by matplotlib (``pip install 'madbayes[plots]'``)."""
+"""Pictures of clusters, of features and of fits, drawn by matplotlib (``pip install 'madbayes[plots]'``)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ._feature_plots import import_pyplot, plot_features, plot_reconstructions
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
-__all__ = ["plot_clusters", "plot_trace"]
+__all__ = ["plot_clusters", "plot_features", "plot_reconstructions", "plot_trace"]
 
 # Okabe and Ito's colours, which colour-blind people tell apart, and a grey. Their black is left to the centres, and their
 # yellow, faint on white, is darker here. Clusters beyond the eighth take the same colours with the next marker.
@@ -128,7 +130,7 @@ def plot_trace(estimator: Any, *, what: str | None = None, ax: Axes | None = Non
         ax.plot(steps, chains[0], color=PALETTE[0], marker="o" if len(steps) <= 50 else "")
         ax.set_xlabel("pass")
     else:
-        _draw_chains(ax, steps, chains, burn_in=getattr(estimator, "burn_in", None), whole=what == "n_clusters")
+        _draw_chains(ax, steps, chains, burn_in=getattr(estimator, "burn_in_", None), whole=what == "n_clusters")
         ax.set_xlabel("sweep")
     ax.set_ylabel(TRACES[what])
     return ax
@@ -252,10 +254,7 @@ def _trace_name(estimator: Any, what: str | None) -> str:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'madbayes[plots]'") from error
+    pyplot = import_pyplot()
     return pyplot.subplots(layout="constrained")[1] if ax is None else ax
 
 

@@ -213,3 +213,62 @@ def test_constructors_are_never_changed_by_fit(blobs):
         warnings.simplefilter("ignore")
         model.fit(blobs[0])
     assert all(model.get_params()[name] is value for name, value in before.items())
+
+
+def test_distances_far_from_zero_keep_their_digits():
+    rng = np.random.default_rng(0)
+    seconds = 1.7e9 + np.r_[rng.normal(0, 60, 50), rng.normal(1000, 60, 50)][:, None]
+    model = DPMeans(n_clusters=2).fit(seconds)
+    np.testing.assert_allclose(model.transform(seconds), abs(seconds - model.cluster_centers_.T), rtol=1e-6)
+    np.testing.assert_array_equal(model.transform(seconds).argmin(1), model.labels_)
+
+
+def test_a_fit_and_a_model_file_can_be_continued_by_a_stream(blobs, tmp_path):
+    X, _, _ = blobs
+    model = DPMeans(penalty=300).fit(X)
+    model.save(tmp_path / "model.json")
+    for continued in (model, madbayes.load(tmp_path / "model.json")):
+        continued.partial_fit(X)
+        assert continued.inertia_ == pytest.approx(-2 * continued.score(X), rel=0.01)
+
+
+def test_the_loss_of_a_stream_is_that_of_all_rows_seen():
+    X, _, _ = gaussian_mixture(6000, n_clusters=4, separation=8)
+    model = DPMeans(penalty=5000)
+    for part in np.array_split(X, 12):
+        model.partial_fit(part)
+    assert model.inertia_ == pytest.approx(-model.score(X), rel=0.01)
+    assert model.objective_ == pytest.approx(model.inertia_ + (model.n_clusters_ - 1) * 5000)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"max_clusters": "3"}, "max_clusters must be between 1 and the number of rows, or None"),
+        ({"max_clusters": 2.5}, "max_clusters must be between 1 and the number of rows, or None"),
+        ({"n_clusters": 5, "max_clusters": 3}, "cannot both be given"),
+        ({"penalty": None}, "penalty must be a positive finite number or 'auto'"),
+        ({"penalty": True}, "penalty must be a positive finite number or 'auto'"),
+        ({"init": [1.0, 2.0], "penalty": 3.0}, r"init must have shape \(n_centres, 2\)"),
+        ({"tol": "a", "penalty": 3.0}, "tol must be a number"),
+        ({"tol": -1.0, "penalty": 3.0}, "tol must be"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(blobs, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DPMeans(**parameters).fit(blobs[0])
+
+
+@pytest.mark.parametrize("weights", [[-1.0] * 400, [np.nan] * 400, [1.0] * 3])
+def test_weights_are_checked_wherever_they_are_given(blobs, weights):
+    X, _, _ = blobs
+    model = DPMeans(penalty=300).fit(X)
+    for use in (model.score, model.fit):
+        with pytest.raises(ValueError, match="sample_weight must"):
+            use(X, sample_weight=weights)
+
+
+def test_warnings_point_to_the_users_line(blobs):
+    with pytest.warns(ConvergenceWarning) as caught:
+        make_pipeline(StandardScaler(), DPMeans(penalty=0.01, max_iter=1, n_init=1)).fit(blobs[0])
+    assert caught[0].filename == __file__

@@ -41,7 +41,7 @@ def fitted(data):
 def sampler():
     generator = np.random.default_rng(0)
     return SimpleNamespace(
-        burn_in=10,
+        burn_in_=10,
         n_clusters_trace_=generator.integers(1, 6, size=(3, 40)),
         log_joint_trace_=generator.normal(size=(3, 40)),
     )
@@ -260,7 +260,7 @@ def test_trace_of_a_sampler_is_of_the_number_of_clusters_unless_told(sampler):
 
 
 def test_without_burn_in_nothing_is_shaded(sampler):
-    sampler.burn_in = 0
+    sampler.burn_in_ = 0
     assert not plot_trace(sampler).patches
 
 

@@ -128,3 +128,66 @@ def test_simulators_give_what_they_say():
     Y, partition, means = simulate.crp_mixture(300, concentration=2.0, variance=0.25, random_state=4)
     assert (Y - means[partition]).var() == pytest.approx(0.25, abs=0.05)
     np.testing.assert_array_equal(Y, simulate.crp_mixture(300, concentration=2.0, variance=0.25, random_state=4)[0])
+
+
+def test_feature_simulators_give_what_they_say():
+    X, allocation, components = simulate.feature_mixture(
+        400, n_features=30, n_components=3, noise=0.2, scale=2.0, base_feature=True, random_state=1
+    )
+    assert X.shape == (400, 30) and allocation.dtype == bool and allocation[:, 0].all()
+    assert (X - allocation @ components).std() == pytest.approx(0.2, abs=0.01)
+    assert components.std() == pytest.approx(2, abs=0.7)
+    Y, buffet, added = simulate.ibp_mixture(100, mass=3.0, noise=0.5, random_state=2)
+    assert buffet.any(axis=0).all() and added.shape == (buffet.shape[1], 10)
+    assert (Y - buffet @ added).std() == pytest.approx(0.5, abs=0.05)
+    assert simulate.ibp_mixture(5, mass=1e-9)[2].shape == (0, 10)
+    with pytest.raises(ValueError, match="probability must be above 0"):
+        simulate.feature_mixture(probability=0.0)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_pictures_of_the_table_are_sums_of_a_table_and_its_objects(colour):
+    still = {"jitter": 0.0, "lighting": 0.0, "noise": 0.0, "colour": colour}
+    images, allocation, names = simulate.tabletop(60, **still)
+    assert images.shape == ((60, 30, 40, 3) if colour else (60, 30, 40)) and len(names) == 4
+    flat = images.reshape(60, -1)
+    design = np.column_stack([np.ones(60), allocation])
+    solution = np.linalg.lstsq(design, flat, rcond=None)[0]
+    np.testing.assert_allclose(design @ solution, flat, atol=1e-12)
+    np.testing.assert_array_equal(images, simulate.tabletop(60, **still, random_state=0)[0])
+    # With everything on, table and objects still explain nearly all of what varies.
+    images, allocation, _ = simulate.tabletop(100, colour=colour)
+    flat = images.reshape(100, -1)
+    design = np.column_stack([np.ones(100), allocation])
+    residual = flat - design @ np.linalg.lstsq(design, flat, rcond=None)[0]
+    assert (residual**2).sum() < 0.25 * ((flat - flat.mean(0)) ** 2).sum()
+
+
+@pytest.mark.parametrize("complements", [False, True])
+@pytest.mark.parametrize(("n_true", "n_pred"), [(3, 3), (2, 4), (4, 2), (0, 2), (5, 5)])
+def test_features_are_matched_as_scipy_matches_them(n_true, n_pred, complements):
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(n_true + 10 * n_pred)
+    truth, found = rng.random((20, n_true)) < 0.5, rng.random((20, n_pred)) < 0.5
+    costs = (truth[:, :, None] != found[:, None, :]).sum(0)
+    if complements:
+        costs = np.minimum(costs, 20 - costs)
+    least = costs[linear_sum_assignment(costs)].sum()
+    matching = metrics.match_features(truth.astype(int), found, complements=complements)
+    assert matching.distance.sum() == least
+    assert matching.equal_bits == pytest.approx((20 * len(matching.truth) - least) / (20 * max(n_true, n_pred)))
+    for t, f, distance, complement in zip(matching.truth, matching.found, matching.distance, matching.complement):
+        assert ((truth[:, t] != found[:, f]) ^ complement).sum() == distance
+    assert matching.n_exact == (matching.distance == 0).sum()
+
+
+def test_shuffled_features_are_recovered_exactly():
+    rng = np.random.default_rng(0)
+    truth = rng.random((50, 6)) < 0.4
+    order = rng.permutation(6)
+    matching = metrics.match_features(truth, truth[:, order])
+    assert matching.equal_bits == 1 and matching.n_exact == 6
+    np.testing.assert_array_equal(order[matching.found], matching.truth)
+    with pytest.raises(ValueError, match="found must be an allocation of 50 rows"):
+        metrics.match_features(truth, truth[:10])

@@ -4,6 +4,7 @@
 #[path = "../../crates/madbayes/tests/common/mod.rs"]
 mod common;
 
+mod buffet;
 mod clusters;
 mod sampler;
 
@@ -21,6 +22,9 @@ const STUDIES: &[Study] = &[
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
     ("limit", sampler::limit),
+    ("ibp-posterior", buffet::posterior),
+    ("ibp-geweke", buffet::geweke),
+    ("ibp-starts", buffet::starts),
 ];
 
 fn main() -> Result<()> {

@@ -19,7 +19,7 @@ enum Task {
     Test,
     /// Benchmarks of the kernels and of whole fits; extra arguments go to the benchmark program
     Bench {
-        /// Only this benchmark: ratio, kernels or fits
+        /// Only this benchmark: ratio, kernels, fits or samplers
         #[arg(long)]
         only: Option<String>,
         #[arg(trailing_var_arg = true)]
@@ -27,7 +27,7 @@ enum Task {
     },
     /// The references of the library and of the Python package, into target/doc and target/docs/python
     Docs,
-    /// A release wheel of the Python package, into target/wheels
+    /// A release wheel of the Python package, into target/wheels, tried in a fresh environment
     Wheel,
     /// Long studies, whose tables are written into docs/verify
     Verify {
@@ -42,12 +42,14 @@ fn main() -> Result<()> {
         Task::Bench { only, extra } => bench(only, &extra),
         Task::Docs => {
             cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-            let python = install_package(&["docs"])?;
+            let python = install(&wheel(&[])?, "docs")?;
             run(Command::new(python).args(["-m", "sphinx", "-W", "-b", "html", "docs/api", "target/docs/python"]))
         }
         Task::Wheel => {
-            let python = environment(&["maturin"])?;
-            run(Command::new(python).args(["-m", "maturin", "build", "--release", "--out", "target/wheels"]))
+            let wheel = wheel(&["--release"])?;
+            try_alone(&wheel)?;
+            eprintln!("built {}", wheel.strip_prefix(root()).unwrap_or(&wheel).display());
+            Ok(())
         }
         Task::Verify { names } => {
             let mut arguments = vec!["run", "--release", "--package", "verify", "--"];
@@ -97,32 +99,68 @@ fn bench(only: Option<String>, extra: &[String]) -> Result<()> {
     cargo(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Builds the Python package in an environment of its own, and runs its tests, doctests and type checks there.
+/// Builds a wheel of the Python package, and runs its tests, doctests and type checks in an environment of their own; then
+/// an example where only the wheel and what it needs are installed.
 fn python_tests() -> Result<()> {
-    let python = install_package(&["test"])?;
+    let wheel = wheel(&[])?;
+    let python = install(&wheel, "test")?;
     run(Command::new(&python).args(["-m", "mypy"]))?;
-    run(Command::new(&python).args(["-m", "pytest", "-q", "--doctest-modules", "python/madbayes", "python/tests"]))
+    cargo(&["build", "--quiet", "--package", "madbayes-cli"])?;
+    let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
+    let mut tests = Command::new(&python);
+    tests.args(["-m", "pytest", "-q", "--doctest-modules", "--pyargs", "madbayes", "python/tests"]);
+    run(tests.env("MADBAYES_PROGRAM", program))?;
+    try_alone(&wheel)
+}
+
+/// A wheel by maturin with these extra options; its path.
+fn wheel(options: &[&str]) -> Result<PathBuf> {
+    let python = environment("venv", &["maturin>=1.16,<2"])?;
+    let folder = target("wheels");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    run(Command::new(python).args(["-m", "maturin", "build", "--quiet", "--out", "target/wheels"]).args(options))?;
+    let built = std::fs::read_dir(&folder)?.next().context("maturin left no wheel")??;
+    Ok(built.path())
+}
+
+/// The wheel with an extra in the environment of the tests; the path of its interpreter.
+fn install(wheel: &Path, extra: &str) -> Result<PathBuf> {
+    let python = environment("venv", &[&format!("{}[{extra}]", wheel.display())])?;
+    // The same version may have been there already, with other code.
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--force-reinstall"]);
+    run(pip.arg(wheel))?;
+    Ok(python)
+}
+
+/// The wheel in a fresh environment, with nothing but what it depends on.
+fn try_alone(wheel: &Path) -> Result<()> {
+    let folder = target("venv-alone");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    let python = environment("venv-alone", &[&wheel.display().to_string()])?;
+    for example in ["first_clusters.py", "uncertainty.py"] {
+        run(Command::new(&python).arg(Path::new("examples").join(example)))?;
+    }
+    Ok(())
+}
+
+fn target(name: &str) -> PathBuf {
+    root().join("target").join(name)
 }
 
 /// A virtual environment with these packages; the path of its interpreter.
-fn environment(packages: &[&str]) -> Result<PathBuf> {
-    let folder = root().join("target/venv");
+fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let folder = target(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !python.exists() {
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder))
             .context("the Python package needs Python 3.11 or later, as python3")?;
     }
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
-    Ok(python)
-}
-
-/// The package with these extras, built with the same profile as the tests.
-fn install_package(extras: &[&str]) -> Result<PathBuf> {
-    let python = environment(&["maturin>=1.16,<2"])?;
-    let folder = root().join("target/venv");
-    let mut maturin = Command::new(&python);
-    maturin.args(["-m", "maturin", "develop", "--quiet", "--extras", &extras.join(",")]).env("VIRTUAL_ENV", folder);
-    run(&mut maturin)?;
     Ok(python)
 }
 

@@ -2,13 +2,14 @@
 
 use crate::agreement::Agreement;
 use crate::arguments::{AssignArguments, Format};
+use crate::assign_features;
 use crate::cluster::read_table;
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, to_file, to_stdout};
 use crate::read::{Table, Values};
 use anyhow::{Context, Result, anyhow, bail};
 use madbayes::data::{Real, Rows};
-use madbayes::model::{Assigned, ClusterModel};
+use madbayes::model::{Assigned, ClusterModel, FeatureModel, kind_of_model};
 use madbayes::parallel::Workers;
 use serde_json::json;
 use std::path::Path;
@@ -17,6 +18,10 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
     let path = arguments.model.display();
     check_targets(&[&arguments.model, Path::new(&arguments.input.file)], arguments.output.out.as_deref())?;
     let bytes = std::fs::read(&arguments.model).with_context(|| format!("cannot read {path}"))?;
+    if kind_of_model(&bytes).with_context(|| format!("{path}"))? == "features" {
+        let model = FeatureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
+        return assign_features::run(arguments, &model);
+    }
     let model = ClusterModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
     let found = read_columns(arguments, &model)?;
     let assigned = match &found.values {

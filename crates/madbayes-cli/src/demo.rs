@@ -1,6 +1,7 @@
 //! `madbayes demo`: a small data set from simulation to picture, as a user would see it with real data.
 
-use crate::arguments::DemoArguments;
+use crate::arguments::{DemoArguments, DemoName};
+use crate::demo_table;
 use crate::number::{number, plural};
 use crate::output::{make_folder, to_stdout};
 use crate::picture::View;
@@ -15,6 +16,16 @@ use madbayes::watch::Unwatched;
 const PENALTY: f64 = 300.0;
 
 pub fn run(arguments: &DemoArguments) -> Result<()> {
+    if arguments.only != Some(DemoName::Features) {
+        to_stdout(clusters(arguments)?.as_bytes())?;
+    }
+    if arguments.only != Some(DemoName::Clusters) {
+        to_stdout(demo_table::experiment(&arguments.dir, arguments.seed)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn clusters(arguments: &DemoArguments) -> Result<String> {
     let recipe =
         GaussianMixture { n_rows: 600, n_columns: 2, n_clusters: 6, separation: 5.0, ..GaussianMixture::default() };
     let sample = recipe.sample(arguments.seed)?;
@@ -63,5 +74,5 @@ pub fn run(arguments: &DemoArguments) -> Result<()> {
          madbayes cluster --help\n",
         number(PENALTY)
     );
-    to_stdout(out.as_bytes())
+    Ok(out)
 }

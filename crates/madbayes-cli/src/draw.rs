@@ -1,13 +1,13 @@
-//! `madbayes draw`: random partitions from a prior.
+//! `madbayes draw`: random partitions and feature allocations from a prior.
 
-use crate::arguments::{BaseName, CrpArguments, DrawArguments, Format, PolyaUrnArguments, Prior};
+use crate::arguments::{BaseName, CrpArguments, DrawArguments, Format, IbpArguments, PolyaUrnArguments, Prior};
 use crate::number::{count, number, plural};
-use crate::output::to_stdout;
+use crate::output::{check_targets, make_folder, to_file, to_stdout};
 use anyhow::{Result, bail};
-use madbayes::prior::{Base, Crp, PolyaUrn};
+use madbayes::prior::{Base, Crp, Ibp, PolyaUrn};
 use madbayes::random::{Stream, stream};
-use madbayes::structure::Partition;
-use madbayes_draw::Bars;
+use madbayes::structure::{Allocation, Partition};
+use madbayes_draw::{Bars, Grid};
 use serde_json::json;
 
 /// More rows than this are no use on a terminal and a burden in memory.
@@ -18,12 +18,13 @@ pub fn run(arguments: &DrawArguments) -> Result<()> {
     match &arguments.prior {
         Prior::Crp(crp) => draw_crp(crp),
         Prior::PolyaUrn(urn) => draw_urn(urn),
+        Prior::Ibp(ibp) => draw_ibp(ibp),
     }
 }
 
 fn check_rows(rows: usize) -> Result<()> {
     if rows == 0 || rows > MOST_ROWS {
-        bail!("N must be between 1 and {}, got {rows}: it is the number of rows to seat", count(MOST_ROWS));
+        bail!("N must be between 1 and {}, got {rows}: it is the number of rows to draw", count(MOST_ROWS));
     }
     Ok(())
 }
@@ -87,6 +88,81 @@ fn draw_urn(arguments: &PolyaUrnArguments) -> Result<()> {
             to_stdout((heading(crp, &draw.partition, expected) + &bars(&draw.partition, &names)).as_bytes())
         }
     }
+}
+
+fn draw_ibp(arguments: &IbpArguments) -> Result<()> {
+    // One of the two is there: the command line was refused otherwise.
+    let rows = arguments.rows.or(arguments.rows_option).unwrap_or_default();
+    check_rows(rows)?;
+    check_targets(&[], arguments.out.as_deref())?;
+    let ibp = Ibp::new(arguments.mass)?;
+    let allocation = ibp.sample(rows, &mut stream(arguments.seed, Stream::Prior))?.left_ordered();
+    if let Some(folder) = &arguments.plots {
+        make_folder(folder)?;
+        to_file(
+            &folder.join("features.svg"),
+            grid(&allocation, &ibp_heading(arguments, &ibp, &allocation), |g| g.svg()).as_bytes(),
+        )?;
+    }
+    if let Some(path) = &arguments.out {
+        to_file(path, features_csv(&allocation).as_bytes())?;
+        if path.as_os_str() == "-" {
+            return Ok(());
+        }
+    }
+    match arguments.format {
+        Format::Json => {
+            let rows_of_bits: Vec<Vec<u8>> = (0..rows)
+                .map(|row| (0..allocation.n_features()).map(|k| allocation.get(row, k).into()).collect())
+                .collect();
+            let value = json!({
+                "n_rows": rows,
+                "mass": arguments.mass,
+                "seed": arguments.seed,
+                "n_groups": allocation.n_features(),
+                "expected_features": ibp.expected_features(rows),
+                "log_probability": ibp.ln_prob(&allocation),
+                "sizes": allocation.counts(),
+                "allocation": rows_of_bits,
+            });
+            to_stdout(format!("{value:#}\n").as_bytes())
+        }
+        Format::Text => {
+            let heading = ibp_heading(arguments, &ibp, &allocation);
+            to_stdout(format!("{heading}\n\n{}", grid(&allocation, "", |g| g.text(WIDTH))).as_bytes())
+        }
+    }
+}
+
+fn ibp_heading(arguments: &IbpArguments, ibp: &Ibp, allocation: &Allocation) -> String {
+    let (rows, features) = (allocation.n_rows(), allocation.n_features());
+    let ones: usize = allocation.counts().iter().sum();
+    format!(
+        "{} with {} at mass {} ({} expected), {} in a row on average",
+        plural(rows, "row"),
+        plural(features, "feature"),
+        number(arguments.mass),
+        number(ibp.expected_features(rows)),
+        number(ones as f64 / rows as f64),
+    )
+}
+
+/// A picture of the matrix.
+fn grid(allocation: &Allocation, title: &str, draw: impl Fn(Grid) -> String) -> String {
+    let cells = allocation.to_bools();
+    draw(Grid { title, row_name: "row", column_name: "feature", n_columns: allocation.n_features(), cells: &cells })
+}
+
+/// A line for each row: its number, then 1 or 0 for each feature.
+fn features_csv(allocation: &Allocation) -> String {
+    let names: String = (0..allocation.n_features()).map(|k| format!(",feature_{k}")).collect();
+    let mut out = format!("row{names}\n");
+    for row in 0..allocation.n_rows() {
+        out += &(row + 1).to_string();
+        (0..allocation.n_features()).for_each(|k| out += if allocation.get(row, k) { ",1" } else { ",0" });
+        out.push('\n');
+    }
+    out
 }
 
 fn heading(arguments: &CrpArguments, partition: &Partition, expected: f64) -> String {

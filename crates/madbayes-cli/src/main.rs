@@ -6,9 +6,13 @@
 mod agreement;
 mod arguments;
 mod assign;
+mod assign_features;
+mod buffet;
 mod cluster;
 mod demo;
+mod demo_table;
 mod draw;
+mod features;
 mod number;
 mod output;
 mod picture;
@@ -36,6 +40,8 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Features(arguments) => features::run(&arguments),
+        Command::Buffet(arguments) => buffet::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -58,12 +64,22 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 5] = [
+const OPTIONS: [(&str, &str); 15] = [
     ("n_clusters", "--clusters"),
     ("max_clusters", "--max-clusters"),
     ("restarts", "--restarts"),
     ("max_passes", "--max-passes"),
     ("concentration", "--concentration"),
+    ("mass", "--mass"),
+    ("noise", "--noise"),
+    ("scale", "--feature-scale"),
+    ("n_features", "--components"),
+    ("max_features", "--max-components"),
+    ("pca", "--pca"),
+    ("sweeps", "--sweeps"),
+    ("burn_in", "--burn-in"),
+    ("chains", "--chains"),
+    ("penalty", "--penalty"),
 ];
 
 /// The error for people, who know the library's arguments as options.

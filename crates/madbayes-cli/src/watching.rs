@@ -15,11 +15,18 @@ pub struct Watching {
     bar: ProgressBar,
     deadline: Option<Instant>,
     runs: AtomicUsize,
+    /// What is counted: clusters or features.
+    groups: &'static str,
 }
 
 impl Watching {
-    /// Begins to watch. The first Ctrl-C stops the work and keeps the best so far, the second ends the program.
+    /// Begins to watch clusters.
     pub fn new(quiet: bool, time_limit: Option<f64>) -> Result<Self> {
+        Watching::counting("clusters", quiet, time_limit)
+    }
+
+    /// Begins to watch. The first Ctrl-C stops the work and keeps the best so far, the second ends the program.
+    pub fn counting(groups: &'static str, quiet: bool, time_limit: Option<f64>) -> Result<Self> {
         let deadline = match time_limit {
             Some(seconds) if !(seconds.is_finite() && seconds > 0.0) => {
                 bail!("--time-limit must be a positive number of seconds, got {seconds}: leave it out for no limit")
@@ -42,7 +49,7 @@ impl Watching {
                 std::process::exit(130);
             }
         });
-        Ok(Watching { bar, deadline, runs: AtomicUsize::new(0) })
+        Ok(Watching { bar, deadline, runs: AtomicUsize::new(0), groups })
     }
 
     /// Takes the progress line away.
@@ -61,10 +68,10 @@ impl Watch for Watching {
         match *step {
             Step::Chunk => {}
             Step::Pass { pass, groups, objective, .. } => {
-                let done = self.runs.load(Ordering::Relaxed);
+                let run = self.runs.load(Ordering::Relaxed) + 1;
                 let objective = crate::number::number(objective);
                 self.bar
-                    .set_message(format!("run {}, pass {pass}: {groups} clusters, objective {objective}", done + 1));
+                    .set_message(format!("run {run}, pass {pass}: {groups} {}, objective {objective}", self.groups));
                 self.bar.tick();
             }
             Step::Run { .. } => {

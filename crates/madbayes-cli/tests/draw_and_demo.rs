@@ -47,7 +47,7 @@ fn every_group_of_an_urn_has_its_colour() {
 #[test]
 fn the_same_seed_draws_the_same() {
     let folder = Folder::new();
-    for prior in ["crp", "polya-urn"] {
+    for prior in ["crp", "polya-urn", "ibp"] {
         for format in ["text", "json"] {
             let draw = |seed: usize| folder.text(&format!("draw {prior} 200 --seed {seed} --format {format}"));
             assert_eq!(draw(4), draw(4));
@@ -93,6 +93,69 @@ fn a_concentration_must_be_a_positive_finite_number() {
     says(&folder.mistake("draw polya-urn 10 --base cauchy"), &["'cauchy'", "normal, uniform"]);
 }
 
+/// The features of every row in a JSON result.
+fn features(json: &serde_json::Value) -> Vec<Vec<u64>> {
+    let rows = json["allocation"].as_array().unwrap().iter();
+    rows.map(|row| row.as_array().unwrap().iter().map(|bit| bit.as_u64().unwrap()).collect()).collect()
+}
+
+#[test]
+fn a_buffet_is_drawn_in_left_ordered_form_alike_as_json_csv_text_and_svg() {
+    let folder = Folder::new();
+    let json = folder.json("draw ibp 30 --mass 3 --seed 2 --out features.csv --plots pictures");
+    let rows = features(&json);
+    let k = json["n_groups"].as_u64().unwrap() as usize;
+    assert!(rows.len() == 30 && k > 5 && rows.iter().all(|row| row.len() == k), "{json}");
+    let columns: Vec<Vec<u64>> = (0..k).map(|k| rows.iter().map(|row| row[k]).collect()).collect();
+    assert!(columns.is_sorted_by(|a, b| a >= b), "{columns:?}");
+    assert_eq!(sizes(&json), columns.iter().map(|c| c.iter().sum::<u64>() as usize).collect::<Vec<_>>());
+    assert!(sizes(&json).iter().all(|size| *size > 0));
+    let harmonic: f64 = (1..=30).map(|i| 1.0 / f64::from(i)).sum();
+    common::close(json["expected_features"].as_f64().unwrap(), 3.0 * harmonic, 1e-12);
+    assert!(json["log_probability"].as_f64().unwrap() < 0.0);
+
+    let csv = folder.read("features.csv");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("row,feature_0,feature_1,"), "{csv}");
+    for (n, row) in rows.iter().enumerate() {
+        let bits: Vec<String> = row.iter().map(u64::to_string).collect();
+        assert_eq!(lines[n + 1], format!("{},{}", n + 1, bits.join(",")));
+    }
+    assert_eq!(folder.text("draw ibp --rows 30 --mass 3 --seed 2 --out -"), csv);
+
+    let text = folder.text("draw ibp --rows 30 --mass 3 --seed 2");
+    assert!(text.starts_with(&format!("30 rows with {k} features at mass 3 (11.985 expected), ")), "{text}");
+    let picture: Vec<String> =
+        rows.iter().map(|row| row.iter().map(|bit| if *bit == 1 { '#' } else { '.' }).collect()).collect();
+    assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), picture);
+    let svg = folder.read("pictures/features.svg");
+    assert!(svg.starts_with("<svg") && svg.contains("30 rows with "), "{svg}");
+}
+
+#[test]
+fn a_buffet_without_any_dish_is_drawn_too() {
+    let folder = Folder::new();
+    let json = folder.json("draw ibp 3 --mass 1e-9 --plots pictures");
+    assert_eq!((features(&json), &json["n_groups"]), (vec![vec![]; 3], &0.into()));
+    says(&folder.text("draw ibp 3 --mass 1e-9"), &["3 rows with 0 features at mass 1.0000e-9"]);
+    assert_eq!(folder.text("draw ibp 2 --mass 1e-9 --out -"), "row\n1\n2\n");
+    assert!(folder.read("pictures/features.svg").ends_with("</svg>\n"));
+}
+
+#[test]
+fn a_buffet_that_cannot_be_drawn_is_refused() {
+    let folder = Folder::new();
+    for (mass, shown) in [("0", "0"), ("-1", "-1"), ("nan", "NaN"), ("inf", "inf")] {
+        let message = folder.mistake(&format!("draw ibp 10 --mass {mass}"));
+        says(&message, &["--mass must be a positive finite number", &format!("got {shown}")]);
+    }
+    says(&folder.mistake("draw ibp 10 --mass 1e9"), &["--mass must be small enough for 1e7 features"]);
+    says(&folder.mistake("draw ibp 0"), &["N must be between 1 and", "got 0"]);
+    says(&folder.mistake("draw ibp"), &["<N>"]);
+    says(&folder.mistake("draw ibp 3 --rows 3"), &["--rows"]);
+    says(&folder.mistake("draw ibp 3 --out nowhere/x.csv"), &["its folder does not exist"]);
+}
+
 /// The commands that the demonstration proposes, without the name of the program.
 fn proposed(out: &str) -> Vec<String> {
     out.lines().filter_map(|line| line.strip_prefix("  madbayes ")).map(String::from).collect()
@@ -102,7 +165,7 @@ fn proposed(out: &str) -> Vec<String> {
 fn the_demonstration_finds_six_clusters_and_its_next_commands_work() {
     for dir in ["", "--dir new/place"] {
         let folder = Folder::new();
-        let out = folder.text(&format!("demo {dir}"));
+        let out = folder.text(&format!("demo --only clusters {dir}"));
         says(&out, &["6 clusters", "It found 6 clusters", "penalty of 300", "Next:"]);
         let place = dir.strip_prefix("--dir ").unwrap_or(".");
         let csv = folder.read(&format!("{place}/madbayes-demo.csv"));
@@ -123,17 +186,17 @@ fn the_demonstration_finds_six_clusters_and_its_next_commands_work() {
 #[test]
 fn another_seed_makes_other_data() {
     let folder = Folder::new();
-    folder.text("demo");
+    folder.text("demo --only clusters");
     let first = folder.read("madbayes-demo.csv");
-    folder.text("demo");
+    folder.text("demo --only clusters");
     assert_eq!(folder.read("madbayes-demo.csv"), first);
-    folder.text("demo --seed 1");
+    folder.text("demo --only clusters --seed 1");
     assert_ne!(folder.read("madbayes-demo.csv"), first);
 }
 
 #[test]
 fn the_demonstration_does_not_depend_on_the_processor_count() {
-    let out = Folder::new().text("demo");
+    let out = Folder::new().text("demo --only clusters");
     let lines: Vec<&str> =
         out.lines().filter(|line| line.starts_with("It found") || line.starts_with("Sizes")).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
@@ -163,8 +226,18 @@ fn the_manual_is_roff_with_a_page_for_every_command() {
     let page = folder.text("man");
     says(&page, &[".TH madbayes 1", ".SH NAME", ".SH SYNOPSIS", "madbayes\\-cluster(1)"]);
     assert_eq!(folder.text("man --dir pages/man1"), "");
-    for command in ["", "-cluster", "-assign", "-draw", "-draw-crp", "-draw-polya-urn", "-demo", "-completions", "-man"]
-    {
+    for command in [
+        "",
+        "-cluster",
+        "-assign",
+        "-draw",
+        "-draw-crp",
+        "-draw-polya-urn",
+        "-draw-ibp",
+        "-demo",
+        "-completions",
+        "-man",
+    ] {
         let page = folder.read(&format!("pages/man1/madbayes{command}.1"));
         says(&page, &[&format!(".TH madbayes{command} 1"), ".SH SYNOPSIS"]);
     }
@@ -183,7 +256,7 @@ fn the_version_is_that_of_the_package() {
 #[test]
 fn every_help_has_examples() {
     let folder = Folder::new();
-    for command in ["", "cluster", "assign", "draw crp", "draw polya-urn", "man"] {
+    for command in ["", "cluster", "assign", "draw crp", "draw polya-urn", "draw ibp", "man"] {
         folder
             .madbayes(&format!("{command} --help"))
             .assert()

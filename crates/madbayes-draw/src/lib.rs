@@ -1,7 +1,8 @@
-//! Pictures of clustering results: plain slices in, a self-contained SVG or a text plot out.
+//! Pictures of results: plain slices in, a self-contained SVG, a text plot or a PNG out.
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
-//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes.
+//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes, [`Grid`] for features of rows,
+//! [`FeatureImages`] for features of pictures.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -25,13 +26,17 @@
 
 mod bars;
 mod canvas;
+mod grid;
 mod lines;
 mod palette;
 mod panel;
 mod scatter;
+mod sheet;
 mod svg;
 mod ticks;
 
 pub use bars::Bars;
+pub use grid::Grid;
 pub use lines::Lines;
 pub use scatter::Scatter;
+pub use sheet::FeatureImages;

@@ -54,9 +54,33 @@ pub fn data<'a, T: Real + numpy::Element>(
     Data::weighted(rows(array)?, weights).map_err(value_error)
 }
 
-/// The library's error with its own words.
+/// What the library's arguments are called in Python.
+const NAMES: [(&str, &str); 15] = [
+    ("start", "init"),
+    ("tolerance", "tol"),
+    ("weights", "sample_weight"),
+    ("restarts", "n_init"),
+    ("max_passes", "max_iter"),
+    ("max_features", "max_components"),
+    ("n_features", "n_components"),
+    ("sweeps", "n_sweeps"),
+    ("chains", "n_chains"),
+    ("n_rows", "n_samples"),
+    ("n_columns", "n_features"),
+    ("first", "labels_true"),
+    ("second", "labels_pred"),
+    ("components", "n_components"),
+    ("features", "n_features"),
+];
+
+/// The library's error in its own words, but for the names of arguments.
 pub fn value_error(error: madbayes::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    let text = error.to_string();
+    let renamed = |(library, python): &(&str, &str)| {
+        let rest = text.strip_prefix(library).filter(|rest| rest.starts_with(" must be "))?;
+        Some(format!("{python}{rest}"))
+    };
+    PyValueError::new_err(NAMES.iter().find_map(renamed).unwrap_or(text))
 }
 
 /// K x D values as a matrix.

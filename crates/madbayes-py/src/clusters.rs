@@ -4,9 +4,9 @@ use crate::arrays::{Matrix, data, labels, matrix, rows, value_error, with_matrix
 use crate::watching::listen;
 use madbayes::data::{Data, Real};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
-use madbayes::model::{ClusterModel, ClusterStream};
+use madbayes::model::{ClusterModel, ClusterStream, kind_of_model};
 use madbayes::parallel::Workers;
-use madbayes::select::{fit_exactly, persistent_penalty};
+use madbayes::select::{PenaltyInterval, fit_exactly, persistent_penalty};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,7 +15,14 @@ use pyo3::types::{PyBytes, PyDict};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Stream>()?;
     module.add_class::<Model>()?;
+    module.add_function(wrap_pyfunction!(model_kind, module)?)?;
     module.add_function(wrap_pyfunction!(fit, module)?)
+}
+
+/// The kind of a model file from its bytes.
+#[pyfunction]
+fn model_kind(bytes: &[u8]) -> PyResult<String> {
+    kind_of_model(bytes).map_err(value_error)
 }
 
 /// The options of a fit, as Python spells them.
@@ -78,8 +85,8 @@ impl Options<'_> {
 /// Numbers on their way to Python.
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
-/// A fit and the penalty that goes with it.
-type Fitted = (Clustering, Option<f64>);
+/// A fit, the penalty that goes with it, and the penalties for which its number of clusters is optimal.
+type Fitted = (Clustering, Option<f64>, Option<PenaltyInterval>);
 
 /// Clusters the rows of X; a dictionary of everything learned.
 #[pyfunction]
@@ -95,8 +102,7 @@ fn fit<'py>(
     with_matrix!(x, |array| {
         let data = data(array, sample_weight.as_ref())?;
         let (fitted, interrupted) = listen(py, progress, |watch| fit_data(&data, parameters, choose, plain, watch))?;
-        let (fit, penalty) = fitted.map_err(value_error)?;
-        as_dictionary(py, &fit, penalty, interrupted)
+        as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
     })
 }
 
@@ -114,28 +120,27 @@ fn fit_data<T: Real>(
             Err(madbayes::Error::Distinct { distinct, .. }) => {
                 parameters.goal = Goal::Exactly(distinct);
                 parameters.start = Start::PlusPlus;
-                Ok((parameters.fit(data, watch)?, None))
+                Ok((parameters.fit(data, watch)?, None, None))
             }
-            fitted => Ok((fitted?, None)),
+            fitted => Ok((fitted?, None, None)),
         },
         Goal::Exactly(k) => {
             let exact = fit_exactly(k, &parameters, data, watch)?;
-            Ok((exact.clustering, exact.penalties.map(|p| p.middle())))
+            Ok((exact.clustering, exact.penalties.map(|p| p.middle()), exact.penalties))
         }
         Goal::Penalty { mut penalty, max_clusters } => {
             if choose {
                 penalty = persistent_penalty(data, &parameters, watch)?;
                 parameters.goal = Goal::Penalty { penalty, max_clusters };
             }
-            Ok((parameters.fit(data, watch)?, Some(penalty)))
+            Ok((parameters.fit(data, watch)?, Some(penalty), None))
         }
     }
 }
 
 fn as_dictionary<'py>(
     py: Python<'py>,
-    fit: &Clustering,
-    penalty: Option<f64>,
+    (fit, penalty, interval): &Fitted,
     interrupted: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
@@ -143,8 +148,10 @@ fn as_dictionary<'py>(
     out.set_item("centres", matrix(py, &fit.centres, fit.n_columns)?)?;
     out.set_item("reference", PyArray1::from_slice(py, &fit.reference))?;
     out.set_item("sizes", &fit.sizes)?;
+    out.set_item("weights", PyArray1::from_slice(py, &fit.weights))?;
     out.set_item("losses", PyArray1::from_slice(py, &fit.losses))?;
-    out.set_item("penalty", penalty)?;
+    out.set_item("penalty", *penalty)?;
+    out.set_item("penalty_range", interval.map(|interval| (interval.low, interval.high)))?;
     out.set_item("loss", fit.loss())?;
     out.set_item("objective", fit.objective)?;
     out.set_item("trace", PyArray1::from_slice(py, &fit.trace))?;
@@ -230,6 +237,9 @@ impl Model {
     }
 }
 
+/// The points of a stream on their way to Python.
+type State<'py> = (Bound<'py, numpy::PyArray2<f64>>, Floats<'py>, Floats<'py>);
+
 /// A stream of batches.
 #[pyclass(module = "madbayes._core")]
 struct Stream(ClusterStream);
@@ -260,10 +270,9 @@ impl Stream {
                     parameters.goal = Goal::Penalty { penalty, max_clusters: parameters.goal.max_clusters() };
                 }
                 let penalty = parameters.goal.penalty();
-                Ok((stream.update(&data, &parameters, watch)?, (penalty > 0.0).then_some(penalty)))
+                Ok((stream.update(&data, &parameters, watch)?, (penalty > 0.0).then_some(penalty), None))
             })?;
-            let (fit, penalty) = fitted.map_err(value_error)?;
-            as_dictionary(py, &fit, penalty, interrupted)
+            as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
         })
     }
 
@@ -273,17 +282,18 @@ impl Stream {
         self.0.weight()
     }
 
-    /// Points and weights, for pickling.
-    fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, numpy::PyArray2<f64>>, Floats<'py>)> {
-        let (points, weights) = self.0.points();
-        Ok((matrix(py, points, self.0.n_columns())?, PyArray1::from_slice(py, weights)))
+    /// Points, weights and scatters, for pickling.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        let (points, weights, scatters) = self.0.points();
+        let points = matrix(py, points, self.0.n_columns())?;
+        Ok((points, PyArray1::from_slice(py, weights), PyArray1::from_slice(py, scatters)))
     }
 
-    /// From points and weights.
+    /// From points, weights and scatters.
     #[staticmethod]
-    fn from_state(points: PyReadonlyArray2<'_, f64>, weights: Vec<f64>) -> PyResult<Self> {
+    fn from_state(points: PyReadonlyArray2<'_, f64>, weights: Vec<f64>, scatters: Vec<f64>) -> PyResult<Self> {
         let columns = points.as_array().ncols();
         let points = points.as_array().iter().copied().collect();
-        ClusterStream::from_points(points, weights, columns).map(Stream).map_err(value_error)
+        ClusterStream::from_points(points, weights, scatters, columns).map(Stream).map_err(value_error)
     }
 }

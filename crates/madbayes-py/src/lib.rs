@@ -2,7 +2,9 @@
 
 mod arrays;
 mod clusters;
+mod features;
 mod metrics;
+mod mixture;
 mod priors;
 mod watching;
 
@@ -13,6 +15,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     clusters::register(module)?;
+    features::register(module)?;
     metrics::register(module)?;
+    mixture::register(module)?;
     priors::register(module)
 }

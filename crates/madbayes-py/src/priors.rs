@@ -3,9 +3,11 @@
 use crate::arrays::{allocation, bits, labels, matrix, value_error};
 use madbayes::prior::{Base, BetaBernoulli, Crp, DirichletMultinomial, Ibp, PolyaUrn};
 use madbayes::random::{Stream, stream};
-use madbayes::simulate::{CrpMixture, GaussianMixture, Sample, Weights};
+use madbayes::simulate::{
+    CrpMixture, FeatureMixture, FeatureSample, GaussianMixture, IbpMixture, Sample, Tabletop, Weights,
+};
 use madbayes::structure::Partition;
-use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -23,7 +25,10 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(beta_bernoulli_sample, module)?)?;
     module.add_function(wrap_pyfunction!(beta_bernoulli_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(gaussian_mixture, module)?)?;
-    module.add_function(wrap_pyfunction!(crp_mixture, module)?)
+    module.add_function(wrap_pyfunction!(crp_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(ibp_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(tabletop, module)?)
 }
 
 #[pyfunction]
@@ -160,4 +165,68 @@ fn crp_mixture<'py>(
 ) -> PyResult<Simulated<'py>> {
     let recipe = CrpMixture { n_rows, concentration, variance, prior_mean, prior_variance };
     simulated(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+/// Rows, allocation and components of simulated data.
+type SimulatedFeatures<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<bool>>, Bound<'py, PyArray2<f64>>);
+
+fn simulated_features(py: Python<'_>, sample: FeatureSample) -> PyResult<SimulatedFeatures<'_>> {
+    Ok((
+        matrix(py, &sample.values, sample.n_columns)?,
+        bits(py, &sample.allocation)?,
+        matrix(py, &sample.components, sample.n_columns)?,
+    ))
+}
+
+#[pyfunction]
+fn feature_mixture<'py>(
+    py: Python<'py>,
+    shape: (usize, usize, usize),
+    probability: f64,
+    noise: f64,
+    scale: f64,
+    base: bool,
+    seed: u64,
+) -> PyResult<SimulatedFeatures<'py>> {
+    let (n_rows, n_columns, n_features) = shape;
+    let recipe = FeatureMixture { n_rows, n_columns, n_features, probability, noise, scale, base };
+    simulated_features(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn ibp_mixture<'py>(
+    py: Python<'py>,
+    n_rows: usize,
+    n_columns: usize,
+    mass: f64,
+    noise: f64,
+    scale: f64,
+    seed: u64,
+) -> PyResult<SimulatedFeatures<'py>> {
+    let recipe = IbpMixture { n_rows, n_columns, mass, noise, scale };
+    simulated_features(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+/// Pictures, allocation and names of the objects.
+type SimulatedPictures<'py> = (Bound<'py, PyArray4<f64>>, Bound<'py, PyArray2<bool>>, Vec<&'static str>);
+
+#[pyfunction]
+fn tabletop<'py>(
+    py: Python<'py>,
+    shape: (usize, usize, usize),
+    colour: bool,
+    probability: f64,
+    disturbances: (f64, f64, f64),
+    seed: u64,
+) -> PyResult<SimulatedPictures<'py>> {
+    let (n_pictures, height, width) = shape;
+    let (jitter, lighting, noise) = disturbances;
+    let recipe = Tabletop { n_pictures, height, width, colour, probability, jitter, lighting, noise };
+    let pictures = recipe.sample(seed).map_err(value_error)?;
+    let shape = [n_pictures, height, width, pictures.channels];
+    Ok((
+        PyArray1::from_vec(py, pictures.pixels).reshape(shape)?,
+        bits(py, &pictures.allocation)?,
+        pictures.names.to_vec(),
+    ))
 }

@@ -2,6 +2,7 @@
 
 use madbayes::watch::{Step, Watch};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,13 +15,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Messages {
     stop: AtomicBool,
-    latest: Mutex<Option<(usize, usize, usize, f64)>>,
+    /// The last pass of each run that was not told yet: pass, groups, objective.
+    latest: Mutex<BTreeMap<usize, (usize, usize, f64)>>,
 }
 
 impl Watch for Messages {
     fn step(&self, step: &Step) -> ControlFlow<()> {
         if let Step::Pass { run, pass, groups, objective } = *step {
-            *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((run, pass, groups, objective));
+            self.latest.lock().unwrap_or_else(PoisonError::into_inner).insert(run, (pass, groups, objective));
         }
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -58,6 +60,10 @@ pub fn listen<R: Send>(
             worker.join()
         })
     });
+    if failure.is_none() {
+        // The last steps, which no pause was left to tell.
+        failure = tell(py, progress.as_ref(), &messages).err();
+    }
     let result = result.map_err(|_| pyo3::panic::PanicException::new_err("madbayes failed: please report this"))?;
     match failure {
         // Ctrl-C: what there is so far is kept, and the caller raises it again.
@@ -69,9 +75,11 @@ pub fn listen<R: Send>(
 
 fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, messages: &Messages) -> PyResult<()> {
     py.check_signals()?;
-    let latest = messages.latest.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let (Some(progress), Some(latest)) = (progress, latest) {
-        progress.call1(py, latest)?;
+    let latest = std::mem::take(&mut *messages.latest.lock().unwrap_or_else(PoisonError::into_inner));
+    if let Some(progress) = progress {
+        for (run, (pass, groups, objective)) in latest {
+            progress.call1(py, (run, pass, groups, objective))?;
+        }
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How many clusters there are, and which rows are in which.
+//! How many clusters or overlapping features there are, and which rows have which.
 //!
 //! MAD-Bayes (Broderick, Kulis & Jordan 2013) takes a Bayesian nonparametric model and lets the variance go to zero:
 //! what is left is a hard objective with a price for every further group. Here every prior and every likelihood has
@@ -24,9 +24,13 @@
 //! | CRP | [`hard::DpMeans`]: parallel and serial (B Eq. 3), collapsed (B Eq. 9) | [`gibbs::CrpMixture`] |
 //! | Dirichlet-multinomial, theta scaled | [`hard::DpMeans`] with a cap (B Eq. 12) | |
 //! | Dirichlet-multinomial, theta fixed | [`hard::DpMeans::k_means`] | |
+//! | IBP | [`hard::BpMeans`]: alternating (B Eq. 6), collapsed (B Eq. 10), stepwise | [`gibbs::IbpSampler`] |
+//! | beta-Bernoulli, gamma scaled | [`hard::BpMeans`] with a cap (B Eq. 15) | |
+//! | beta-Bernoulli, gamma fixed | [`hard::BpMeans::k_features`] (B Eq. 14) | |
 //!
-//! All with the [spherical Gaussian](likelihood::Spherical) likelihood. A blank cell is a model whose parts are here
-//! (the priors implement [`prior::Seats`]) and which no front door offers.
+//! Clusters have the [spherical Gaussian](likelihood::Spherical) likelihood, features the
+//! [linear-Gaussian](likelihood::LinearGaussian) one. A blank cell is a model whose parts are here and which no front door
+//! offers.
 //!
 //! # The rooms
 //!

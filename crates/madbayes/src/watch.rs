@@ -42,3 +42,12 @@ impl Watch for Unwatched {
         ControlFlow::Continue(())
     }
 }
+
+/// Passes on only the question whether to stop: for preparations whose steps are not those of the work itself.
+pub struct Silently<'a>(pub &'a dyn Watch);
+
+impl Watch for Silently<'_> {
+    fn step(&self, _: &Step) -> ControlFlow<()> {
+        self.0.step(&Step::Chunk)
+    }
+}

@@ -4,6 +4,7 @@ mod cell;
 mod csv;
 mod dialect;
 mod hints;
+pub mod images;
 mod matrix;
 mod npz;
 mod numpy;
@@ -13,6 +14,7 @@ mod pages;
 mod parquet;
 #[cfg(test)]
 mod properties;
+pub mod scale;
 mod select;
 mod settle;
 mod zip;

@@ -7,6 +7,7 @@ mod linear_gaussian;
 mod spherical;
 
 pub use linear_gaussian::{CollapsedRows, LinearGaussian, collapsed_loss, sum_of_squares};
+pub(crate) use linear_gaussian::{LEAST_RIDGE, check_variance, subtract_features};
 pub use spherical::{Spherical, SphericalGroups};
 
 /// The live state of all K groups while rows are taken out and put back one by one.

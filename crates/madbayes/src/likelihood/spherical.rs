@@ -3,11 +3,12 @@
 use super::Groups;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
-use crate::linalg::{Kernel, add_offset_row, on_this_processor};
+use crate::linalg::{Kernel, add_offset_row, on_this_processor, squared_distance};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
 /// Rows x ~ N(mu, variance I) with mu ~ N(prior_mean, prior_variance I).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spherical {
     /// s2, the variance of a row about its group's mean, in every column.
     pub variance: f64,
@@ -35,6 +36,21 @@ impl Spherical {
             ));
         }
         Ok(())
+    }
+
+    /// Adds the log predictive density of a row under each group of size n and under a new one:
+    /// log N(x; (r2 sum + s2 m0)/(n r2 + s2), (s2 + s2 r2/(n r2 + s2)) I); a new group has n = 0. The row, the prior mean
+    /// and the sums (K x D) are all relative to one point.
+    pub fn weigh(&self, row: &[f64], prior_mean: &[f64], sizes: &[f64], sums: &[f64], out: &mut [f64]) {
+        let (s2, r2) = (self.variance, self.prior_variance);
+        let d = row.len() as f64;
+        let density = |n: f64, distance: f64| {
+            let variance = s2 * (1.0 + r2 / (n * r2 + s2));
+            -0.5 * d * (TAU * variance).ln() - distance / (2.0 * variance)
+        };
+        let shares = |n: f64| (r2 / (n * r2 + s2), s2 / (n * r2 + s2));
+        on_this_processor(AddToEach { row, prior_mean, sizes, sums, shares, value: density, out });
+        out[sizes.len()] += density(0.0, squared_distance(row, prior_mean));
     }
 
     /// Log marginal of one group of n rows in D columns with Q = sum |x - m0|^2 and s = |sum (x - m0)|^2:
@@ -157,19 +173,9 @@ impl<T: Real> Groups for SphericalGroups<'_, T> {
         self.change(group, row, -1.0);
     }
 
-    /// log N(x; (r2 sum + s2 m0)/(n r2 + s2), (s2 + s2 r2/(n r2 + s2)) I); a new group has n = 0.
     fn weigh(&mut self, row: usize, out: &mut [f64]) {
         self.load(row);
-        let (s2, r2) = (self.law.variance, self.law.prior_variance);
-        let d = self.data.n_columns() as f64;
-        let density = |n: f64, distance: f64| {
-            let variance = s2 * (1.0 + r2 / (n * r2 + s2));
-            -0.5 * d * (TAU * variance).ln() - distance / (2.0 * variance)
-        };
-        let shares = |n: f64| (r2 / (n * r2 + s2), s2 / (n * r2 + s2));
-        on_this_processor(AddToEach { groups: self, shares, value: density, out });
-        let distance = crate::linalg::squared_distance(&self.row, &self.prior_offset);
-        out[self.sizes.len()] += density(0.0, distance);
+        self.law.weigh(&self.row, &self.prior_offset, &self.sizes, &self.sums, out);
     }
 
     /// w S/(S + w) |x - mean|^2 for a row of weight w (B Eq. 9); a group of its own costs nothing here.
@@ -178,7 +184,8 @@ impl<T: Real> Groups for SphericalGroups<'_, T> {
         let weight = self.data.weight(row);
         let cost = |n: f64, distance: f64| if n > 0.0 { weight * n / (n + weight) * distance } else { 0.0 };
         let shares = |n: f64| (if n > 0.0 { 1.0 / n } else { 0.0 }, 0.0);
-        on_this_processor(AddToEach { groups: self, shares, value: cost, out });
+        let SphericalGroups { row, prior_offset, sizes, sums, .. } = self;
+        on_this_processor(AddToEach { row, prior_mean: prior_offset, sizes, sums, shares, value: cost, out });
     }
 
     fn ln_marginal(&self) -> f64 {
@@ -213,21 +220,24 @@ impl<T: Real> Groups for SphericalGroups<'_, T> {
 }
 
 /// out[k] += value(n_k, |row - (a sum_k + b prior)|^2) with (a, b) = shares(n_k).
-struct AddToEach<'g, 'a, T, S, V> {
-    groups: &'g SphericalGroups<'a, T>,
+struct AddToEach<'a, S, V> {
+    row: &'a [f64],
+    prior_mean: &'a [f64],
+    sizes: &'a [f64],
+    sums: &'a [f64],
     shares: S,
     value: V,
-    out: &'g mut [f64],
+    out: &'a mut [f64],
 }
 
-impl<T: Real, S: Fn(f64) -> (f64, f64), V: Fn(f64, f64) -> f64> Kernel for AddToEach<'_, '_, T, S, V> {
+impl<S: Fn(f64) -> (f64, f64), V: Fn(f64, f64) -> f64> Kernel for AddToEach<'_, S, V> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         const LANES: usize = 8;
-        let (row, prior) = (&self.groups.row, &self.groups.prior_offset);
+        let (row, prior) = (self.row, self.prior_mean);
         let d = row.len();
-        for ((sum, &n), out) in self.groups.sums.chunks_exact(d).zip(&self.groups.sizes).zip(self.out) {
+        for ((sum, &n), out) in self.sums.chunks_exact(d).zip(self.sizes).zip(self.out) {
             let (a, b) = (self.shares)(n);
             let deviation = |j: usize| row[j] - a * sum[j] - b * prior[j];
             let mut lanes = [0.0; LANES];

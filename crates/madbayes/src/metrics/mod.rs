@@ -1,4 +1,5 @@
-//! Agreement of two partitions of the same rows: by information, by pairs of rows, by majority.
+//! Agreement of two partitions of the same rows, by information, by pairs of rows, by majority; and of two feature
+//! allocations, by matching their features ([`match_features`]).
 //!
 //! | function | range | equal partitions | symmetric |
 //! |---|---|---|---|
@@ -22,10 +23,13 @@
 //! # Ok::<(), madbayes::Error>(())
 //! ```
 
+mod assignment;
 mod contingency;
+mod features;
 mod information;
 mod pairs;
 
 pub use contingency::{Cell, Contingency, purity};
+pub use features::{FeatureMatching, MatchedFeature, match_features};
 pub use information::{Average, entropy, mutual_information, normalized_mutual_information, variation_of_information};
 pub use pairs::{PairAgreement, adjusted_rand_index, pairwise_f1};

@@ -1,8 +1,17 @@
-//! What a user fits and keeps: models that assign new rows and travel as bytes.
+//! What a user fits and keeps: fits that cross families, models that assign new rows and travel as bytes.
 
 mod clusters;
+mod dp_mixture;
+mod features;
+mod indian_buffet;
+mod mixture;
 mod saved;
 mod stream;
 
 pub use clusters::{Assigned, ClusterModel};
+pub use dp_mixture::{DpMixture, MixtureFit, MixtureStart};
+pub use features::{Allocated, FeatureModel};
+pub use indian_buffet::{BuffetFit, BuffetStart, IndianBuffet};
+pub use mixture::{DrawnGroups, MixtureModel};
+pub use saved::kind_of_model;
 pub use stream::ClusterStream;

@@ -2,6 +2,8 @@
 
 use super::ClusterModel;
 use crate::error::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 const FORMAT: &str = "madbayes model";
@@ -9,46 +11,74 @@ const FORMAT: &str = "madbayes model";
 const VERSION: u64 = 1;
 const KIND: &str = "clusters";
 
+/// A model as JSON with its kind and version.
+pub(super) fn to_bytes(kind: &str, model: &impl Serialize) -> Vec<u8> {
+    let mut fields = Map::new();
+    fields.insert("format".into(), FORMAT.into());
+    fields.insert("version".into(), VERSION.into());
+    fields.insert("kind".into(), kind.into());
+    // Plain numbers and strings always serialise.
+    if let Ok(Value::Object(model)) = serde_json::to_value(model) {
+        fields.extend(model);
+    }
+    let mut bytes = serde_json::to_vec_pretty(&Value::Object(fields)).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// Reads what `to_bytes` of this or an older version wrote for this kind; `check` says what does not fit together.
+pub(super) fn from_bytes<M: DeserializeOwned>(
+    kind: &str,
+    bytes: &[u8],
+    check: impl Fn(&M) -> std::result::Result<(), String>,
+) -> Result<M> {
+    let (found, value) = opened(bytes)?;
+    if found != kind {
+        return Err(Error::model(format!("it is of kind {found:?}"), format!("only {kind:?} can be read here")));
+    }
+    let model: M = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
+    check(&model).map_err(damaged)?;
+    Ok(model)
+}
+
+/// The kind of a model file: "clusters", "features" or "mixture".
+pub fn kind_of_model(bytes: &[u8]) -> Result<String> {
+    Ok(opened(bytes)?.0)
+}
+
+fn damaged(what: String) -> Error {
+    Error::model(what, "the file is damaged or not a madbayes model; fit it again")
+}
+
+/// The kind and the fields, format and version checked.
+fn opened(bytes: &[u8]) -> Result<(String, Value)> {
+    let value: Value = serde_json::from_slice(bytes).map_err(|e| damaged(format!("it is not whole JSON ({e})")))?;
+    if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
+        return Err(damaged(format!("it does not say \"format\": \"{FORMAT}\"")));
+    }
+    match value.get("version").and_then(Value::as_u64) {
+        Some(1..=VERSION) => {}
+        Some(version) if version > VERSION => {
+            return Err(Error::model(
+                format!("it has version {version}, and this madbayes reads versions up to {VERSION}"),
+                "it was written by a newer madbayes: update this one",
+            ));
+        }
+        _ => return Err(damaged("it has no valid version".into())),
+    }
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("none").to_string();
+    Ok((kind, value))
+}
+
 impl ClusterModel {
     /// The model as JSON.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut fields = Map::new();
-        fields.insert("format".into(), FORMAT.into());
-        fields.insert("version".into(), VERSION.into());
-        fields.insert("kind".into(), KIND.into());
-        // Plain numbers and strings always serialise.
-        if let Ok(Value::Object(model)) = serde_json::to_value(self) {
-            fields.extend(model);
-        }
-        let mut bytes = serde_json::to_vec_pretty(&Value::Object(fields)).unwrap_or_default();
-        bytes.push(b'\n');
-        bytes
+        to_bytes(KIND, self)
     }
 
     /// Reads what `to_bytes` of this or an older version wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let damaged = |what: String| Error::model(what, "the file is damaged or not a madbayes model; fit it again");
-        let value: Value = serde_json::from_slice(bytes).map_err(|e| damaged(format!("it is not whole JSON ({e})")))?;
-        if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
-            return Err(damaged(format!("it does not say \"format\": \"{FORMAT}\"")));
-        }
-        match value.get("version").and_then(Value::as_u64) {
-            Some(1..=VERSION) => {}
-            Some(version) if version > VERSION => {
-                return Err(Error::model(
-                    format!("it has version {version}, and this madbayes reads versions up to {VERSION}"),
-                    "it was written by a newer madbayes: update this one",
-                ));
-            }
-            _ => return Err(damaged("it has no valid version".into())),
-        }
-        let kind = value.get("kind").and_then(Value::as_str).unwrap_or("none");
-        if kind != KIND {
-            return Err(Error::model(format!("it is of kind {kind:?}"), format!("only {KIND:?} can be read here")));
-        }
-        let model: ClusterModel = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
-        model.check().map_err(damaged)?;
-        Ok(model)
+        from_bytes(KIND, bytes, ClusterModel::check)
     }
 
     /// Says what does not fit together.

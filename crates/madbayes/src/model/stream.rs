@@ -16,28 +16,30 @@ pub struct ClusterStream {
     n_columns: usize,
     points: Vec<f64>,
     weights: Vec<f64>,
+    /// The squared distances of the rows that a point stands for, about it.
+    scatters: Vec<f64>,
 }
 
 impl ClusterStream {
     /// Nothing seen yet.
     pub fn new(n_columns: usize) -> Self {
-        ClusterStream { n_columns, points: Vec::new(), weights: Vec::new() }
+        ClusterStream { n_columns, points: Vec::new(), weights: Vec::new(), scatters: Vec::new() }
     }
 
-    /// From the points and weights of another stream.
-    pub fn from_points(points: Vec<f64>, weights: Vec<f64>, n_columns: usize) -> Result<Self> {
-        if n_columns == 0 || points.len() != weights.len() * n_columns {
+    /// From the points, weights and scatters of another stream; or from a clustering, its centres, weights and losses.
+    pub fn from_points(points: Vec<f64>, weights: Vec<f64>, scatters: Vec<f64>, n_columns: usize) -> Result<Self> {
+        if n_columns == 0 || points.len() != weights.len() * n_columns || scatters.len() != weights.len() {
             return Err(Error::data(
                 format!("{} values are not {} points of {n_columns} columns", points.len(), weights.len()),
                 "give what `points` gave",
             ));
         }
-        Ok(ClusterStream { n_columns, points, weights })
+        Ok(ClusterStream { n_columns, points, weights, scatters })
     }
 
-    /// The points that stand for all rows seen, row after row, and their weights.
-    pub fn points(&self) -> (&[f64], &[f64]) {
-        (&self.points, &self.weights)
+    /// The points that stand for all rows seen, row after row, their weights, and the scatter of their rows about them.
+    pub fn points(&self) -> (&[f64], &[f64], &[f64]) {
+        (&self.points, &self.weights, &self.scatters)
     }
 
     /// Number of columns, D.
@@ -50,8 +52,8 @@ impl ClusterStream {
         self.weights.iter().sum()
     }
 
-    /// Takes a batch in and clusters all that has been seen. The labels are those of the batch alone; sizes and losses
-    /// are of the points.
+    /// Takes a batch in and clusters all that has been seen. The labels are those of the batch alone; losses and the
+    /// objective are of all rows seen, each at the centre of the point that stands for it; sizes count points.
     pub fn update<T: Real>(&mut self, batch: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<Clustering> {
         if batch.n_columns() != self.n_columns {
             return Err(Error::data(
@@ -62,8 +64,10 @@ impl ClusterStream {
         let seen = self.weights.len();
         self.points.extend(batch.rows().values().iter().map(|&x| x.into()));
         self.weights.extend((0..batch.n_rows()).map(|n| batch.weight(n)));
+        self.scatters.resize(self.weights.len(), 0.0);
         let data = Data::weighted(Rows::new(&self.points, self.n_columns)?, Some(&self.weights))?;
         let mut fit = parameters.fit(&data, watch)?;
+        add_scatter(&mut fit, &self.scatters);
         let room = POINTS.max(POINTS_PER_CLUSTER * fit.n_clusters());
         if data.n_rows() > room {
             let thin = DpMeans {
@@ -75,11 +79,12 @@ impl ClusterStream {
                 ..parameters.clone()
             };
             // Fewer distinct rows than that: all are kept.
-            if let Ok(small) = thin.fit(&data, watch) {
-                let kept = small.weights.iter().enumerate().filter(|(_, w)| **w > 0.0);
-                let (points, weights) =
-                    kept.map(|(k, w)| (small.centre(k).to_vec(), *w)).unzip::<_, _, Vec<_>, Vec<f64>>();
-                (self.points, self.weights) = (points.concat(), weights);
+            if let Ok(mut small) = thin.fit(&data, watch) {
+                add_scatter(&mut small, &self.scatters);
+                let kept: Vec<usize> = (0..small.weights.len()).filter(|k| small.weights[*k] > 0.0).collect();
+                self.points = kept.iter().flat_map(|k| small.centre(*k).to_vec()).collect();
+                self.weights = kept.iter().map(|k| small.weights[*k]).collect();
+                self.scatters = kept.iter().map(|k| small.losses[*k]).collect();
             }
         }
         fit.labels.drain(..seen);
@@ -87,9 +92,23 @@ impl ClusterStream {
     }
 }
 
+/// The losses of the points and, on top, of the rows about their points.
+fn add_scatter(fit: &mut Clustering, scatters: &[f64]) {
+    for (label, scatter) in fit.labels.iter().zip(scatters) {
+        fit.losses[*label as usize] += scatter;
+    }
+    let total: f64 = scatters.iter().sum();
+    fit.traces.iter_mut().chain([&mut fit.trace]).flatten().for_each(|objective| *objective += total);
+    fit.objective = fit.goal.objective(fit.loss(), fit.n_clusters());
+    if let Some(last) = fit.trace.last_mut() {
+        *last = fit.objective;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parallel::Workers;
     use crate::simulate::GaussianMixture;
     use crate::watch::Unwatched;
 
@@ -110,6 +129,7 @@ mod tests {
         let mut stream = ClusterStream::new(2);
         let parameters = DpMeans::with_penalty(2500.0);
         let mut fit = None;
+        let mut all = Vec::new();
         for (round, n_clusters) in [2, 2, 4, 6, 6, 6].into_iter().enumerate() {
             let values = batch(n_clusters, 100 + round as u64);
             let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
@@ -117,6 +137,15 @@ mod tests {
             assert_eq!(update.n_clusters(), n_clusters, "round {round}");
             assert_eq!(update.labels.len(), 600);
             assert!((update.weights.iter().sum::<f64>() - 600.0 * (round + 1) as f64).abs() < 1e-6);
+            all.extend_from_slice(&values);
+            // The loss is that of all rows seen, nearly: a point may be a little off the mean of its rows, and rows on the far
+            // side of a border count with their point.
+            let seen = Data::new(Rows::new(&all, 2).unwrap()).unwrap();
+            let labels =
+                crate::hard::nearest_centres(seen.rows(), seen.reference(), &update.centres, &Workers::serial());
+            let loss: f64 = crate::hard::losses(&seen, &update.centres, &labels, &Workers::serial()).iter().sum();
+            assert!((0.999 * loss..1.01 * loss).contains(&update.loss()), "{} {loss}", update.loss());
+            assert_eq!(update.objective, update.loss() + 2500.0 * (n_clusters - 1) as f64);
             fit = Some(update);
         }
         assert!(stream.weights.len() <= POINTS);

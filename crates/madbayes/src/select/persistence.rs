@@ -55,7 +55,7 @@ fn losses_by_k<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch)
 
 /// The interval of the most persistent K > 1 on the lower hull of `losses` (for K = 1, 2, ...); the last K has no lower end
 /// unless its loss is 0. With a loss of 0 at the end, its interval counts down to a hundredth of its upper end.
-fn most_persistent(losses: &[f64]) -> Option<PenaltyInterval> {
+pub(super) fn most_persistent(losses: &[f64]) -> Option<PenaltyInterval> {
     let hull = lower_hull(losses);
     let slope = |a: usize, b: usize| (losses[a] - losses[b]) / (b - a) as f64;
     let mut best: Option<(f64, PenaltyInterval)> = None;

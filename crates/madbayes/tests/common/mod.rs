@@ -1,6 +1,7 @@
 //! Small data and plain recomputations that the tests share.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod buffet;
 pub mod exact;
 
 use madbayes::data::{Data, Real, Rows};

@@ -1,8 +1,8 @@
 //! BP-means and its family: what a user sets (Broderick 2013, Eq. 6, 14, 15).
 
 use super::FeatureGoal;
-use super::features::{Features, check_components};
 use super::fit::Fit;
+use super::learned::{Features, check_components};
 use super::row_problem::RowSolver;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use super::bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
 use super::coordinates::Coordinates;
 use super::core::{Core, Products};
-use super::features::Features;
+use super::learned::Features;
 use super::passes::{Run, State, squares};
 use super::run::{Ended, Runs};
 use super::search::MOST;

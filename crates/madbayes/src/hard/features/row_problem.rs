@@ -83,7 +83,8 @@ impl RowProblem {
     pub fn new(gram: Vec<f64>, k: usize, solver: RowSolver) -> Self {
         let solver = solver.for_features(k);
         let largest = (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max);
-        let jitter = 1e-14 * largest.max(f64::MIN_POSITIVE);
+        // Well above the rounding of G, which is singular where features outnumber columns.
+        let jitter = 1e-11 * largest.max(f64::MIN_POSITIVE);
         let mut problem = RowProblem {
             k,
             solver,
@@ -244,7 +245,12 @@ impl RowProblem {
                         break least[0] + least[1] + least[2] >= 0.0;
                     }
                 };
-                if !known && let Some(better) = self.search(c, cost(c, z, &scratch.slope), scratch) {
+                let cost = cost(c, z, &scratch.slope);
+                // The search knows costs up to the jitter only.
+                if !known
+                    && let Some(better) = self.search(c, cost, scratch)
+                    && self.cost_of(better, c, 0, 1) < cost - self.least
+                {
                     let changed = z[0] ^ better;
                     ones(&[changed]).for_each(|bit| self.flip(bit, z, &mut scratch.slope));
                 }

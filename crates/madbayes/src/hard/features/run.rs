@@ -274,7 +274,7 @@ impl Runs<'_> {
         k: usize,
         mut rng: Option<&mut Rng>,
     ) -> ControlFlow<()> {
-        let only = rng.is_some().then_some(self.parameters.base_feature && search.number / 4 % 2 == 0);
+        let only = rng.is_some().then_some(self.parameters.base_feature && (search.number / 4).is_multiple_of(2));
         for base in [true, false] {
             let wanted = only.map_or(!base || self.parameters.base_feature, |only| only == base);
             if wanted {

@@ -11,12 +11,15 @@ pub use rows::CollapsedRows;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
 use crate::linalg::dot;
+use crate::random::Rng;
 use crate::structure::Allocation;
 use factor::Factor;
+use rand::RngExt;
+use rand_distr::StandardNormal;
 use std::f64::consts::TAU;
 
-/// The least noise beside the scale that double precision can work with.
-const LEAST_RIDGE: f64 = 1e-10;
+/// The least noise / scale that double precision can work with: columns that are nearly equal have M of size scale / noise.
+pub(crate) const LEAST_RIDGE: f64 = 1e-8;
 
 /// Rows x ~ N(z A, noise I) with the rows of A ~ N(0, scale I).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,15 +31,12 @@ pub struct LinearGaussian {
 }
 
 impl LinearGaussian {
-    /// Errors unless both variances are positive and noise / scale is at least 1e-10.
+    /// Errors unless both variances are positive and noise / scale is at least 1e-8.
     pub fn check(&self) -> Result<()> {
-        for (name, value) in [("noise", self.noise), ("scale", self.scale)] {
-            if !(value.is_finite() && value > 0.0) {
-                let help = "it is a variance in squared units of the data";
-                return Err(Error::argument(name, "a positive finite number", value, help));
-            }
-        }
-        if self.ridge() < LEAST_RIDGE {
+        check_variance("noise", self.noise)?;
+        check_variance("scale", self.scale)?;
+        // A ridge set to the least may be a rounding below it.
+        if self.ridge() < 0.99 * LEAST_RIDGE {
             return Err(Error::argument(
                 "noise",
                 format!("at least {LEAST_RIDGE:e} of the scale, {}", self.scale),
@@ -64,6 +64,28 @@ impl LinearGaussian {
         self.ln_marginal_of(data.n_rows(), data.n_columns(), k, factor.ln_det(), loss)
     }
 
+    /// The mean of the features' values given all rows, M Z'X with M = (Z'Z + s2/r2 I)^-1, K x D.
+    pub fn mean_components<T: Real>(&self, allocation: &Allocation, data: &Data<T>) -> Vec<f64> {
+        let (overlaps, mut components) = normal_equations(allocation, data);
+        if let Ok(factor) = Factor::new(&overlaps, allocation.n_features(), self.ridge()) {
+            factor.solve(&mut components, data.n_columns());
+        }
+        components
+    }
+
+    /// A draw of the features' values given all rows, every column N(M Z'X, s2 M), K x D.
+    pub fn draw_components<T: Real>(&self, allocation: &Allocation, data: &Data<T>, rng: &mut Rng) -> Vec<f64> {
+        let (overlaps, mut components) = normal_equations(allocation, data);
+        let mut noise: Vec<f64> = components.iter().map(|_| rng.sample(StandardNormal)).collect();
+        if let Ok(factor) = Factor::new(&overlaps, allocation.n_features(), self.ridge()) {
+            factor.solve(&mut components, data.n_columns());
+            factor.backward(&mut noise, data.n_columns());
+        }
+        let deviation = self.noise.sqrt();
+        components.iter_mut().zip(&noise).for_each(|(a, e)| *a += deviation * e);
+        components
+    }
+
     fn ln_marginal_of(&self, n: usize, d: usize, k: usize, ln_det: f64, loss: f64) -> f64 {
         let (n, d, k) = (n as f64, d as f64, k as f64);
         -0.5 * n * d * (TAU * self.noise).ln() - 0.5 * d * (ln_det - k * self.ridge().ln()) - loss / (2.0 * self.noise)
@@ -76,6 +98,14 @@ impl LinearGaussian {
         let variance = self.noise * (1.0 + leverage) + own;
         -0.5 * n_columns as f64 * (TAU * variance).ln() - square / (2.0 * variance)
     }
+}
+
+/// Errors unless a variance is positive and finite.
+pub(crate) fn check_variance(name: &'static str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(Error::argument(name, "a positive finite number", value, "it is a variance in squared units of the data"))
 }
 
 /// Z'Z (K x K) and Z'X (K x D).
@@ -104,7 +134,7 @@ pub fn sum_of_squares<T: Real>(data: &Data<T>, allocation: &Allocation, componen
 
 /// residual = x - the sum of these features.
 #[inline]
-fn subtract_features<T: Real>(
+pub(crate) fn subtract_features<T: Real>(
     residual: &mut [f64],
     row: &[T],
     features: impl Iterator<Item = usize>,

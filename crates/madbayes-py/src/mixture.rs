@@ -1,0 +1,190 @@
+//! Dirichlet process mixtures: the sampler, its draws, and what they say of new rows.
+
+use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
+use crate::watching::listen;
+use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
+use madbayes::model::{DpMixture, MixtureFit, MixtureModel, MixtureStart};
+use madbayes::parallel::Workers;
+use madbayes::structure::Partition;
+use numpy::{PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Mixture>()?;
+    module.add_function(wrap_pyfunction!(fit_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(coclustering, module)?)
+}
+
+/// The options of a fit, as Python spells them.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Options {
+    variance: Option<f64>,
+    prior_mean: Option<Vec<f64>>,
+    prior_variance: Option<f64>,
+    concentration: Option<f64>,
+    n_sweeps: usize,
+    burn_in: usize,
+    thin: usize,
+    n_chains: usize,
+    init: String,
+    seed: u64,
+    threads: usize,
+}
+
+impl Options {
+    fn parameters(self) -> PyResult<DpMixture> {
+        Ok(DpMixture {
+            variance: self.variance,
+            prior_mean: self.prior_mean,
+            prior_variance: self.prior_variance,
+            concentration: self.concentration,
+            schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
+            chains: self.n_chains,
+            start: match self.init.as_str() {
+                "dp-means" => MixtureStart::DpMeans,
+                "one" => MixtureStart::One,
+                "random" => MixtureStart::Random,
+                other => {
+                    return Err(PyValueError::new_err(format!(
+                        "init must be 'dp-means', 'one' or 'random', got {other:?}"
+                    )));
+                }
+            },
+            seed: self.seed,
+            threads: self.threads,
+        })
+    }
+}
+
+/// Samples a mixture; a dictionary of everything learned.
+#[pyfunction]
+fn fit_mixture<'py>(
+    py: Python<'py>,
+    x: Matrix<'py>,
+    columns: Vec<String>,
+    options: Options,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let parameters = options.parameters()?;
+    with_matrix!(x, |array| {
+        let data = data(array, None)?;
+        let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit(&data, columns, watch))?;
+        as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+    })
+}
+
+fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("labels", labels(py, fit.estimate.labels()))?;
+    out.set_item("n_clusters", fit.estimate.n_groups())?;
+    out.set_item("certainty", PyArray1::from_slice(py, &fit.certainty))?;
+    out.set_item("n_clusters_trace", traces(py, &fit.chains, |chain, i| chain.n_groups[i] as i64)?)?;
+    out.set_item("log_joint_trace", traces(py, &fit.chains, |chain, i| chain.ln_joint[i])?)?;
+    out.set_item("concentration_trace", traces(py, &fit.chains, |chain, i| chain.concentration[i])?)?;
+    out.set_item("draws", draws(py, &fit.chains, fit.estimate.n_rows())?)?;
+    out.set_item("r_hat", fit.r_hat)?;
+    out.set_item("variance", fit.model.likelihood.variance)?;
+    out.set_item("prior_mean", PyArray1::from_slice(py, &fit.model.likelihood.prior_mean))?;
+    out.set_item("prior_variance", fit.model.likelihood.prior_variance)?;
+    out.set_item("model", Py::new(py, Mixture(fit.model))?)?;
+    out.set_item("interrupted", interrupted)?;
+    Ok(out)
+}
+
+/// Chains x sweeps, as far as all chains came.
+fn traces<'py, V: numpy::Element>(
+    py: Python<'py>,
+    chains: &[Chain],
+    value: impl Fn(&Chain, usize) -> V,
+) -> PyResult<Bound<'py, PyArray2<V>>> {
+    let sweeps = chains.iter().map(|chain| chain.n_groups.len()).min().unwrap_or(0);
+    let values = chains.iter().flat_map(|chain| (0..sweeps).map(|i| value(chain, i)).collect::<Vec<_>>());
+    PyArray1::from_iter(py, values).reshape([chains.len(), sweeps])
+}
+
+/// Chains x draws x rows, as far as all chains came.
+fn draws<'py>(py: Python<'py>, chains: &[Chain], n_rows: usize) -> PyResult<Bound<'py, PyArray3<i32>>> {
+    let kept = chains.iter().map(|chain| chain.draws.len()).min().unwrap_or(0);
+    let all = PyArray::zeros(py, [chains.len(), kept, n_rows], false);
+    let mut writing = all.readwrite();
+    let values = writing.as_slice_mut()?;
+    let drawn = chains.iter().flat_map(|chain| &chain.draws[..kept]).flat_map(Partition::labels);
+    values.iter_mut().zip(drawn).for_each(|(value, label)| *value = *label as i32);
+    drop(writing);
+    Ok(all)
+}
+
+/// The share of draws (draws x rows) in which rows are together: of the given pairs, or of all.
+#[pyfunction]
+fn coclustering<'py>(
+    py: Python<'py>,
+    draws: PyReadonlyArray2<'py, i32>,
+    pairs: Option<Vec<(usize, usize)>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let n_rows = draws.shape()[1];
+    let partitions: Vec<Partition> =
+        draws.as_array().rows().into_iter().map(|draw| Partition::from_labels(draw.iter().copied())).collect();
+    let partitions: Vec<&Partition> = partitions.iter().collect();
+    match pairs {
+        Some(pairs) => Ok(PyArray1::from_vec(py, py.detach(|| pairwise(&partitions, &pairs))).into_any()),
+        None => {
+            let matrix = py.detach(|| coclustering_matrix(&partitions));
+            Ok(PyArray1::from_vec(py, matrix).reshape([n_rows, n_rows])?.into_any())
+        }
+    }
+}
+
+/// Clusters and log densities on their way to Python.
+type Assigned<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>);
+
+/// A fitted mixture as the library keeps it.
+#[pyclass(frozen, module = "madbayes._core")]
+struct Mixture(MixtureModel);
+
+#[pymethods]
+impl Mixture {
+    /// From the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        MixtureModel::from_bytes(bytes).map(Mixture).map_err(value_error)
+    }
+
+    /// The bytes of a model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    /// For pickle.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let build = slf.get_type().getattr("from_bytes")?;
+        Ok((build, (slf.get().to_bytes(slf.py()),)))
+    }
+
+    /// Most probable cluster and log predictive density of each row.
+    fn assign<'py>(&self, py: Python<'py>, x: Matrix<'py>, threads: usize) -> PyResult<Assigned<'py>> {
+        with_matrix!(x, |array| {
+            let rows = rows(array)?;
+            let assigned = py.detach(|| {
+                let workers = if rows.n_rows() < 1024 { Workers::serial() } else { Workers::new(threads) };
+                self.0.assign(rows, &workers)
+            });
+            let (clusters, densities) = assigned.map_err(value_error)?;
+            Ok((labels(py, &clusters), PyArray1::from_vec(py, densities)))
+        })
+    }
+
+    /// What the file holds, by name.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        out.set_item("columns", &self.0.columns)?;
+        out.set_item("sizes", &self.0.sizes)?;
+        out.set_item("seed", self.0.seed)?;
+        out.set_item("variance", self.0.likelihood.variance)?;
+        out.set_item("prior_mean", PyArray1::from_slice(py, &self.0.likelihood.prior_mean))?;
+        out.set_item("prior_variance", self.0.likelihood.prior_variance)?;
+        Ok(out)
+    }
+}

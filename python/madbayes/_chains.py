@@ -1,0 +1,34 @@
+"""What all samplers share: how long chains run, and whether they agree."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from ._arguments import is_count
+from ._estimator import warn_unconverged
+
+# Chains whose R-hat is above this disagree.
+LARGEST_R_HAT = 1.1
+
+
+def schedule_of(estimator: Any) -> dict[str, int]:
+    """The number of sweeps, burn-in (half of them for None), thinning and chains, checked."""
+    for name in ("n_sweeps", "thin", "n_chains"):
+        if not is_count(getattr(estimator, name)):
+            raise ValueError(f"{name} must be an integer of at least 1, got {getattr(estimator, name)!r}")
+    burn_in = estimator.burn_in
+    if burn_in is not None and not (isinstance(burn_in, numbers.Integral) and int(burn_in) >= 0):
+        raise ValueError(f"burn_in must be None or an integer of at least 0, got {burn_in!r}")
+    return {
+        "n_sweeps": int(estimator.n_sweeps),
+        "burn_in": int(estimator.n_sweeps) // 2 if burn_in is None else int(burn_in),
+        "thin": int(estimator.thin),
+        "n_chains": int(estimator.n_chains),
+    }
+
+
+def warn_disagreement(r_hat: dict[str, float]) -> None:
+    """Tell that chains disagree, and by how much."""
+    worst = ", ".join(f"{name} {value:.2f}" for name, value in r_hat.items())
+    warn_unconverged(f"chains disagree or still move (R-hat: {worst}; at most {LARGEST_R_HAT} is wanted): raise n_sweeps")

@@ -1,0 +1,84 @@
+"""Estimators from model files."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from . import _core
+from ._clusters import DPMeans
+from ._features import BPMeans, KFeatures
+from ._mixture import DPMixture
+
+
+def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixture:
+    """Read a model file, written by ``save`` or by the program's ``--model``.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    DPMeans, BPMeans, KFeatures or DPMixture
+        Fitted, without labels, allocations, draws and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
+        centres in the original units; its distances, penalty and objective are in standardised ones.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    kind = _core.model_kind(content)
+    if kind == "mixture":
+        return _mixture(_core.Mixture.from_bytes(content))
+    if kind == "features":
+        return _features(_core.FeaturesModel.from_bytes(content))
+    return _clusters(_core.Model.from_bytes(content))
+
+
+def _mixture(model: _core.Mixture) -> DPMixture:
+    fields = model.fields()
+    estimator = DPMixture(random_state=fields["seed"])
+    estimator._model = model
+    estimator.n_clusters_ = len(fields["sizes"])
+    estimator._keep_prior(fields)
+    estimator._set_columns(fields["columns"])
+    return estimator
+
+
+def _features(model: _core.FeaturesModel) -> BPMeans | KFeatures:
+    fields = model.fields()
+    estimator: BPMeans | KFeatures
+    if fields["penalty"] is None:
+        estimator = KFeatures(n_components=max(1, len(fields["components"])), random_state=fields["seed"])
+    else:
+        estimator = BPMeans(penalty=fields["penalty"], random_state=fields["seed"])
+        estimator.penalty_ = fields["penalty"]
+    estimator._model = model
+    estimator._offset = fields["offset"]
+    estimator.components_ = fields["components"]
+    estimator.n_components_ = estimator._n_features_out = len(fields["components"])
+    estimator.reconstruction_err_ = fields["loss"]
+    estimator.objective_ = fields["objective"]
+    estimator._set_columns(fields["columns"])
+    return estimator
+
+
+def _clusters(model: _core.Model) -> DPMeans:
+    fields = model.fields()
+    estimator = DPMeans(
+        penalty="auto" if fields["penalty"] is None else fields["penalty"],
+        n_clusters=len(fields["centres"]) if fields["penalty"] is None else None,
+        random_state=fields["seed"],
+    )
+    estimator._model = model
+    estimator._units = None if fields["means"] is None else (fields["means"], fields["scales"])
+    estimator.cluster_centers_ = fields["centres"]
+    if estimator._units is not None:
+        estimator.cluster_centers_ = fields["centres"] * fields["scales"] + fields["means"]
+    estimator.n_clusters_ = len(fields["centres"])
+    estimator.penalty_ = float("nan") if fields["penalty"] is None else fields["penalty"]
+    estimator.objective_ = fields["objective"]
+    estimator.inertia_ = float(np.sum(fields["losses"]))
+    estimator._n_features_out = len(fields["centres"])
+    estimator._set_columns(fields["columns"])
+    return estimator

@@ -1,0 +1,315 @@
+"""Dirichlet process mixtures by Gibbs sampling: not only an answer, but how sure it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import _core
+from ._arguments import number_of, progress_of, seed_of, threads_of
+from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._estimator import Estimator, raise_if_interrupted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Labels = NDArray[np.int32]
+
+__all__ = ["DPMixture"]
+
+# Rows up to which all pairs may be asked for: 800 MB.
+MOST_ROWS_FOR_ALL_PAIRS = 10_000
+
+
+class DPMixture(ClusterMixin, Estimator):
+    """Dirichlet process mixture: clusters, their number, and the uncertainty of both.
+
+    Rows of a cluster are N(mu, variance I), mu ~ N(prior_mean, prior_variance I); the partition has a Chinese restaurant
+    process prior. Collapsed Gibbs sampling [1]_ draws partitions from the posterior; the answer is the partition of least
+    expected variation of information [2]_.
+
+    Parameters
+    ----------
+    likelihood : {"spherical"}, default="spherical"
+        The rows of a cluster: Gaussian with one known variance in every direction.
+    variance : float, default=None
+        Variance of a row about its cluster's mean in every column. None: that within the clusters of ``DPMeans()``, and no
+        better than those. It decides how fine the clusters are; give it if you know it.
+    prior_mean : array-like of shape (n_features,), default=None
+        Mean of the clusters' means. None: the mean of the rows.
+    prior_variance : float, default=None
+        Variance of the clusters' means. None: the mean variance of the columns.
+    concentration : float, default=None
+        alpha of the Chinese restaurant process, about how readily clusters open. None: drawn anew in every sweep with a
+        Gamma(1, 1) prior [3]_.
+    n_sweeps : int, default=1000
+        Sweeps of each chain, burn-in included.
+    burn_in : int, default=None
+        First sweeps whose draws are not kept. None: half of them.
+    thin : int, default=5
+        Every how many sweeps after that a draw is kept.
+    n_chains : int, default=2
+        Independent chains. Chains that disagree have not run long enough; chains that agree from one start may all have
+        missed another answer, which ``init="random"`` can show.
+    init : {"dp-means", "one", "random"}, default="dp-means"
+        Where chains begin: at the clusters of ``DPMeans()``, with all rows in one cluster, or at random.
+    random_state : int, generator or None, default=None
+        None means 0: the same bits on every run.
+    n_jobs : int, default=None
+        Threads; None and -1 use all processors. The result does not depend on it.
+    verbose : int, default=0
+        1 shows progress.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The point estimate.
+    n_clusters_ : int
+        Clusters of the point estimate; the distribution is in ``n_clusters_trace_``.
+    certainty_ : ndarray of shape (n_samples,)
+        How sure each row's cluster is: the mean over draws of the overlap |C and G| / |C or G| of its cluster C with its group
+        G in the draw.
+    draws_ : ndarray of shape (n_chains, n_draws, n_samples)
+        Labels of each draw kept. Numbers of clusters mean nothing across draws.
+    n_clusters_trace_, log_joint_trace_, concentration_trace_ : ndarray of shape (n_chains, n_sweeps)
+        After every sweep, burn-in included.
+    burn_in_ : int
+    r_hat_ : dict
+        Rank-normalised split R-hat of ``n_clusters``, ``log_joint`` and, if it is drawn, ``concentration``, after the burn-in.
+        Near 1 the chains agree; 1 also where nothing varies.
+    converged_ : bool
+        Whether no R-hat is above 1.1.
+    variance_, prior_mean_, prior_variance_ : float, ndarray of shape (n_features,), float
+        The prior that was used.
+
+    References
+    ----------
+    .. [1] R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models", JCGS 2000, Algorithm 3.
+    .. [2] S. Wade, Z. Ghahramani, "Bayesian cluster analysis", Bayesian Analysis 2018.
+    .. [3] M. D. Escobar, M. West, "Bayesian density estimation and inference using mixtures", JASA 1995.
+
+    Examples
+    --------
+    >>> from madbayes import DPMixture
+    >>> from madbayes.simulate import gaussian_mixture
+    >>> X, truth, _ = gaussian_mixture(200, n_clusters=3, separation=7)
+    >>> model = DPMixture(n_sweeps=200).fit(X)
+    >>> model.n_clusters_
+    3
+    >>> bool(model.certainty_.min() > 0.5)
+    True
+    """
+
+    _model: _core.Mixture
+    labels_: Labels
+    draws_: NDArray[np.int32]
+
+    def __init__(
+        self,
+        *,
+        likelihood: str = "spherical",
+        variance: float | None = None,
+        prior_mean: ArrayLike | None = None,
+        prior_variance: float | None = None,
+        concentration: float | None = None,
+        n_sweeps: int = 1000,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_chains: int = 2,
+        init: str = "dp-means",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.likelihood = likelihood
+        self.variance = variance
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.concentration = concentration
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.init = init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if self.likelihood != "spherical":
+            raise ValueError(f"likelihood must be 'spherical', got {self.likelihood!r}")
+        prior_mean = None if self.prior_mean is None else np.asarray(self.prior_mean, dtype=np.float64)
+        if prior_mean is not None and prior_mean.ndim != 1:
+            raise ValueError(f"prior_mean must be one number per column, got an array of shape {prior_mean.shape}")
+        return {
+            "variance": number_of("variance", self.variance),
+            "prior_mean": None if prior_mean is None else prior_mean.tolist(),
+            "prior_variance": number_of("prior_variance", self.prior_variance),
+            "concentration": number_of("concentration", self.concentration),
+            **schedule_of(self),
+            "init": self.init,
+            "seed": seed_of(self.random_state),
+            "threads": threads_of(self.n_jobs),
+        }
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Sample partitions of the rows of X from their posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            float32 and float64 in C order are used as they are, without a copy.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(X, reset=True)
+        options = self._options()
+        total = options["n_sweeps"] * options["n_chains"]
+        with progress_of(self.verbose, unit="sweep", total=total) as progress:
+            learned = _core.fit_mixture(rows, self._columns(), options, progress)
+        self.labels_ = learned["labels"]
+        self.n_clusters_ = learned["n_clusters"]
+        self.certainty_ = learned["certainty"]
+        self.draws_ = learned["draws"]
+        self.n_clusters_trace_ = learned["n_clusters_trace"]
+        self.log_joint_trace_ = learned["log_joint_trace"]
+        self.concentration_trace_ = learned["concentration_trace"]
+        self.burn_in_ = options["burn_in"]
+        self.r_hat_ = dict(zip(("n_clusters", "log_joint", "concentration"), learned["r_hat"], strict=True))
+        if self.concentration is not None:
+            del self.r_hat_["concentration"]
+        self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
+        self._keep_prior(learned)
+        self._model = learned["model"]
+        raise_if_interrupted(learned)
+        if not self.converged_:
+            warn_disagreement(self.r_hat_)
+        return self
+
+    def _keep_prior(self, fields: dict[str, Any]) -> None:
+        self.variance_ = fields["variance"]
+        self.prior_mean_ = fields["prior_mean"]
+        self.prior_variance_ = fields["prior_variance"]
+
+    def fit_predict(self, X: ArrayLike, y: object = None) -> Labels:
+        """Fit, then the cluster of each row in the point estimate."""
+        return self.fit(X).labels_
+
+    def predict(self, X: ArrayLike) -> Labels:
+        """The cluster of the point estimate whose rows each row is most probably with, averaged over draws.
+
+        For the rows of the fit this may differ from ``labels_``, which weighs all rows together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._assign(X)[0]
+
+    def score_samples(self, X: ArrayLike) -> Floats:
+        """The log predictive density of each row, averaged over (at most 500) draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._assign(X)[1]
+
+    def score(self, X: ArrayLike, y: object = None) -> float:
+        """The mean log predictive density of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def _assign(self, X: Any) -> tuple[Labels, Floats]:
+        check_is_fitted(self)
+        return self._model.assign(self._rows(X, reset=False), threads_of(self.n_jobs))
+
+    def coclustering(self, pairs: ArrayLike | None = None) -> Floats:
+        """The share of draws in which rows are in one cluster.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2), default=None
+            Rows to compare, as numbers from 0. None: all pairs, for at most 10,000 rows.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,) or (n_samples, n_samples)
+
+        Examples
+        --------
+        >>> from madbayes import DPMixture
+        >>> model = DPMixture(variance=0.3, n_sweeps=200).fit([[0.0], [0.5], [1.0], [20.0], [20.5]])
+        >>> together, apart = model.coclustering([[0, 1], [0, 3]])
+        >>> bool(together > 0.8), bool(apart < 0.1)
+        (True, True)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "draws_"):
+            raise ValueError("this model was read from a file, which holds no draws: fit it again")
+        n_rows = self.draws_.shape[2]
+        draws = self.draws_.reshape(-1, n_rows)
+        if len(draws) == 0:
+            raise ValueError("no draws were kept: the fit was stopped before the burn-in was over")
+        if pairs is None:
+            if n_rows > MOST_ROWS_FOR_ALL_PAIRS:
+                raise ValueError(
+                    f"all pairs of {n_rows} rows are too many, at most {MOST_ROWS_FOR_ALL_PAIRS} rows are allowed: "
+                    "give the pairs you want"
+                )
+            return _core.coclustering(draws, None)
+        chosen = np.asarray(pairs)
+        if chosen.ndim != 2 or chosen.shape[1] != 2 or not np.issubdtype(chosen.dtype, np.integer):
+            raise ValueError(f"pairs must be integers of shape (n_pairs, 2), got {chosen.dtype} of shape {chosen.shape}")
+        if chosen.size and not (0 <= chosen.min() and chosen.max() < n_rows):
+            raise ValueError(f"pairs must be rows from 0 to {n_rows - 1}, got {chosen.min()} to {chosen.max()}")
+        return _core.coclustering(draws, [(int(a), int(b)) for a, b in chosen])
+
+    def to_arviz(self) -> Any:
+        """The chains after the burn-in as ArviZ has them, for its plots and diagnostics (needs ``arviz``).
+
+        Returns
+        -------
+        arviz.InferenceData
+            ``posterior`` with ``n_clusters`` and, if it is drawn, ``concentration``; ``sample_stats`` with ``lp``, the log
+            joint; all of shape (chain, draw), one draw per sweep. (An ``xarray.DataTree`` from ArviZ 1.0 on.)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "draws_"):
+            raise ValueError("this model was read from a file, which holds no draws: fit it again")
+        try:
+            import arviz
+        except ImportError as error:
+            raise ImportError("to_arviz needs ArviZ: pip install arviz") from error
+        posterior = {"n_clusters": self.n_clusters_trace_[:, self.burn_in_ :]}
+        if self.concentration is None:
+            posterior["concentration"] = self.concentration_trace_[:, self.burn_in_ :]
+        groups: dict[str, Any] = {"posterior": posterior, "sample_stats": {"lp": self.log_joint_trace_[:, self.burn_in_ :]}}
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(**groups)
+        return arviz.from_dict(groups)
+

@@ -1,0 +1,208 @@
+"""DPMixture against exact enumeration, its own formulas, ArviZ and scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import warnings
+
+import arviz
+import madbayes
+import numpy as np
+import pytest
+from madbayes import DPMixture
+from madbayes.priors import CRP
+from madbayes.simulate import gaussian_mixture
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@parametrize_with_checks([DPMixture(n_sweeps=60)])
+def test_scikit_learns_own_checks_pass(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return gaussian_mixture(300, n_clusters=4, separation=6, random_state=2)
+
+
+@pytest.fixture(scope="module")
+def fitted(blobs):
+    return DPMixture(n_sweeps=400).fit(blobs[0])
+
+
+def log_marginal(rows, variance, mean, prior_variance):
+    """Rows of one cluster as one Gaussian: covariance variance I + prior_variance 11', column by column."""
+    n = len(rows)
+    covariance = variance * np.eye(n) + prior_variance
+    return sum(multivariate_normal.logpdf(rows[:, j], np.full(n, mean[j]), covariance) for j in range(rows.shape[1]))
+
+
+def test_draws_follow_the_exact_posterior():
+    X = np.array([[0.3, 1.0], [0.5, 0.7], [2.5, -1.0], [2.1, -0.4]])
+    variance, mean, prior_variance, concentration = 0.6, [1.0, 0.0], 2.0, 0.8
+    partitions = [z for z in itertools.product(range(4), repeat=4) if all(z[i] <= max(z[:i], default=-1) + 1 for i in range(4))]
+    assert len(partitions) == 15
+    log_weights = []
+    for z in partitions:
+        z = np.array(z)
+        groups = sum(log_marginal(X[z == k], variance, mean, prior_variance) for k in np.unique(z))
+        log_weights.append(CRP(concentration=concentration).log_prob(z) + groups)
+    exact = np.exp(np.array(log_weights) - logsumexp(log_weights))
+    model = DPMixture(
+        variance=variance,
+        prior_mean=mean,
+        prior_variance=prior_variance,
+        concentration=concentration,
+        n_sweeps=60_000,
+        burn_in=1000,
+        thin=1,
+    ).fit(X)
+    draws, counts = np.unique(model.draws_.reshape(-1, 4), axis=0, return_counts=True)
+    seen = {tuple(draw): count / counts.sum() for draw, count in zip(draws.tolist(), counts, strict=True)}
+    assert 0.5 * sum(abs(p - seen.get(z, 0.0)) for z, p in zip(partitions, exact, strict=True)) < 0.01
+    # The trace is the log joint of its draw, and the best partition has the highest.
+    kept = model.log_joint_trace_[:, model.burn_in_ :].ravel()
+    by_partition = {z: w for z, w in zip(partitions, log_weights, strict=True)}
+    for draw, traced in zip(model.draws_.reshape(-1, 4)[:200].tolist(), kept[:200], strict=True):
+        assert traced == pytest.approx(by_partition[tuple(draw)])
+
+
+def test_the_answer_and_its_certainty(blobs, fitted):
+    X, truth, _ = blobs
+    assert fitted.n_clusters_ == 4 == len(np.unique(fitted.labels_))
+    assert adjusted_rand_score(truth, fitted.labels_) > 0.95
+    assert fitted.converged_ and max(fitted.r_hat_.values()) < 1.1
+    assert fitted.draws_.shape == (2, 40, 300)
+    assert fitted.n_clusters_trace_.shape == fitted.log_joint_trace_.shape == fitted.concentration_trace_.shape == (2, 400)
+    draws = fitted.draws_.reshape(-1, 300)
+    cluster = [fitted.labels_ == k for k in fitted.labels_]
+    group = [draws == draws[:, [i]] for i in range(300)]
+    overlap = [((c & g).sum(1) / (c | g).sum(1)).mean() for c, g in zip(cluster, group, strict=True)]
+    np.testing.assert_allclose(fitted.certainty_, overlap)
+    together = np.mean([draw[:, None] == draw for draw in draws], axis=0)
+    np.testing.assert_allclose(fitted.coclustering(), together)
+    pairs = np.array([[0, 1], [5, 200], [7, 7]])
+    np.testing.assert_allclose(fitted.coclustering(pairs), together[pairs[:, 0], pairs[:, 1]])
+    assert fitted.variance_ == pytest.approx(1.0, rel=0.2)
+    np.testing.assert_allclose(fitted.prior_mean_, X.mean(0))
+    assert fitted.prior_variance_ == pytest.approx(X.var(0).mean())
+
+
+def test_predictions_average_over_draws(blobs, fitted):
+    X, _, _ = blobs
+    rng = np.random.default_rng(0)
+    new = X[:20] + rng.normal(size=(20, 2))
+    s2, m0, r2 = fitted.variance_, fitted.prior_mean_, fitted.prior_variance_
+    concentrations = fitted.concentration_trace_[:, fitted.burn_in_ :: 5].ravel()
+    densities = np.zeros(20)
+    together = np.zeros((20, fitted.n_clusters_))
+    for draw, alpha in zip(fitted.draws_.reshape(-1, 300), concentrations, strict=True):
+        groups = [X[draw == k] for k in np.unique(draw)]
+        sizes = np.array([len(g) for g in groups] + [0.0])
+        sums = np.array([g.sum(0) for g in groups] + [np.zeros(2)])
+        means = (r2 * sums + s2 * m0) / (sizes * r2 + s2)[:, None]
+        variances = s2 + s2 * r2 / (sizes * r2 + s2)
+        squares = ((new[:, None] - means) ** 2).sum(2)
+        weights = np.append(sizes[:-1], alpha) / (alpha + 300)
+        joint = weights * np.exp(-squares / (2 * variances)) / (2 * np.pi * variances)
+        densities += joint.sum(1) / len(concentrations)
+        shares = np.array([[np.mean(draw[fitted.labels_ == c] == k) for c in range(4)] for k in np.unique(draw)])
+        together += (joint / joint.sum(1, keepdims=True))[:, :-1] @ shares
+    np.testing.assert_allclose(fitted.score_samples(new), np.log(densities))
+    np.testing.assert_array_equal(fitted.predict(new), together.argmax(1))
+    assert fitted.score(new) == pytest.approx(np.log(densities).mean())
+
+
+def test_arviz_reads_the_chains_and_agrees_on_r_hat(fitted):
+    chains = fitted.to_arviz()
+    assert chains.posterior["n_clusters"].shape == (2, 200)
+    np.testing.assert_array_equal(chains.sample_stats["lp"].values, fitted.log_joint_trace_[:, 200:])
+    assert fitted.r_hat_["log_joint"] == pytest.approx(float(arviz.rhat(chains.sample_stats)["lp"]))
+    for name in ("n_clusters", "concentration"):
+        assert fitted.r_hat_[name] == pytest.approx(float(arviz.rhat(chains)[name]))
+    fixed = DPMixture(concentration=1.0, n_sweeps=40).fit([[0.0], [1.0], [9.0]])
+    assert "concentration" not in fixed.to_arviz().posterior and "concentration" not in fixed.r_hat_
+
+
+def test_the_same_bits_for_any_number_of_jobs(blobs, fitted):
+    again = DPMixture(n_sweeps=400, n_jobs=1).fit(blobs[0])
+    np.testing.assert_array_equal(again.draws_, fitted.draws_)
+    assert again.log_joint_trace_.tobytes() == fitted.log_joint_trace_.tobytes()
+    other = DPMixture(n_sweeps=400, random_state=1).fit(blobs[0])
+    assert other.log_joint_trace_.tobytes() != fitted.log_joint_trace_.tobytes()
+
+
+@pytest.mark.parametrize("init", ["dp-means", "one", "random"])
+def test_every_start_finds_clear_clusters(init):
+    X, truth, _ = gaussian_mixture(150, n_clusters=3, separation=9)
+    model = DPMixture(init=init, n_sweeps=300).fit(X.astype(np.float32))
+    assert adjusted_rand_score(truth, model.labels_) > 0.97
+
+
+def test_models_are_saved_loaded_and_pickled(blobs, fitted, tmp_path):
+    X, _, _ = blobs
+    fitted.save(tmp_path / "mixture.json")
+    for copy in (madbayes.load(tmp_path / "mixture.json"), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
+        assert copy.score_samples(X).tobytes() == fitted.score_samples(X).tobytes()
+        assert copy.n_clusters_ == 4 and copy.variance_ == fitted.variance_
+    assert not hasattr(clone(fitted), "labels_")
+    loaded = madbayes.load(tmp_path / "mixture.json")
+    for ask in (loaded.coclustering, loaded.to_arviz):
+        with pytest.raises(ValueError, match="read from a file"):
+            ask()
+
+
+def test_chains_that_disagree_are_told():
+    X, _, _ = gaussian_mixture(400, n_clusters=8, separation=7, random_state=1)
+    with pytest.warns(ConvergenceWarning, match="R-hat: n_clusters"):
+        model = DPMixture(init="one", n_sweeps=12, burn_in=0, thin=1).fit(X)
+    assert not model.converged_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"variance": -1.0}, "variance must be a positive finite number, got -1"),
+        ({"prior_variance": 0}, "prior_variance must be"),
+        ({"prior_mean": [1.0]}, "prior_mean must be 2 finite numbers"),
+        ({"prior_mean": [[1.0, 2.0]]}, "prior_mean must be one number per column"),
+        ({"concentration": 0}, "concentration must be"),
+        ({"n_sweeps": 0}, "n_sweeps must be an integer of at least 1"),
+        ({"n_chains": 1.5}, "n_chains must be an integer"),
+        ({"burn_in": 100, "n_sweeps": 50}, "burn_in must be less than the number of sweeps, 50"),
+        ({"burn_in": -1}, "burn_in must be None or"),
+        ({"init": "two"}, "init must be 'dp-means', 'one' or 'random'"),
+        ({"likelihood": "cauchy"}, "likelihood must be 'spherical'"),
+    ],
+)
+def test_bad_parameters_are_named(blobs, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        DPMixture(**parameters).fit(blobs[0])
+
+
+def test_mistakes_with_draws_are_named(fitted):
+    with pytest.raises(NotFittedError):
+        DPMixture().coclustering()
+    for pairs, message in [([1, 2], "shape"), ([[0, 300]], "from 0 to 299"), ([[0.5, 1.0]], "integers")]:
+        with pytest.raises(ValueError, match=message):
+            fitted.coclustering(pairs)
+    with pytest.raises(TypeError, match="sample_weight"):
+        DPMixture().fit([[1.0]], sample_weight=[1.0])
+
+
+def test_rows_far_from_all_go_to_the_nearest_cluster():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    X[50:] += 8
+    model = DPMixture(n_sweeps=100).fit(X)
+    near, far = model.predict([[8.0, 8.0]]), model.predict([[20, 20], [50, 50]])
+    assert (far == near).all()
