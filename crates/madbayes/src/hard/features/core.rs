@@ -4,15 +4,25 @@
 use super::least_squares::independent;
 use super::row_problem::{RowProblem, RowSolver, Scratch};
 use super::summary::add_product;
+use crate::linalg::dot;
 use crate::structure::{Allocation, ones};
 use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::matmul};
+use std::borrow::Cow;
+
+/// The most rows whose inner products are all held; of more, products with S go through X where it has few columns.
+const HELD: usize = 1024;
 
 /// S = X X' of the rows.
 #[derive(Debug, Clone)]
 pub(super) struct Products {
     pub n_rows: usize,
-    /// N x N.
-    pub values: Vec<f64>,
+    n_columns: usize,
+    /// X, N x D.
+    values: Vec<f64>,
+    /// S, N x N, where it is held.
+    inner: Option<Vec<f64>>,
+    /// The diagonal of S.
+    pub squares: Vec<f64>,
     /// tr S = |X|_F^2.
     pub total: f64,
 }
@@ -20,14 +30,44 @@ pub(super) struct Products {
 impl Products {
     /// Of N x D values.
     pub fn new(values: &[f64], n_rows: usize, n_columns: usize) -> Self {
-        let mut products = vec![0.0; n_rows * n_rows];
-        super::summary::multiply(&mut products, n_rows, n_rows, values, values, n_columns);
-        let total = (0..n_rows).map(|n| products[n * n_rows + n]).sum();
-        Products { n_rows, values: products, total }
+        let inner = (n_rows <= HELD || n_rows <= 2 * n_columns).then(|| {
+            let mut inner = vec![0.0; n_rows * n_rows];
+            super::summary::multiply(&mut inner, n_rows, n_rows, values, values, n_columns);
+            inner
+        });
+        let squares: Vec<f64> = values.chunks_exact(n_columns).map(|row| dot(row, row)).collect();
+        let total = squares.iter().sum();
+        Products { n_rows, n_columns, values: values.to_vec(), inner, squares, total }
     }
 
-    pub fn row(&self, n: usize) -> &[f64] {
-        &self.values[n * self.n_rows..(n + 1) * self.n_rows]
+    /// One row of S.
+    pub fn row(&self, n: usize) -> Cow<'_, [f64]> {
+        match &self.inner {
+            Some(inner) => Cow::Borrowed(&inner[n * self.n_rows..(n + 1) * self.n_rows]),
+            None => {
+                let own = &self.values[n * self.n_columns..(n + 1) * self.n_columns];
+                Cow::Owned(self.values.chunks_exact(self.n_columns).map(|row| dot(row, own)).collect())
+            }
+        }
+    }
+
+    /// S v, by S itself or by X (X'v), whichever is less work.
+    pub fn image(&self, v: &[f64]) -> Vec<f64> {
+        let (n, d) = (self.n_rows, self.n_columns);
+        let mut image = vec![0.0; n];
+        match &self.inner {
+            Some(inner) if n <= 2 * d => {
+                image.iter_mut().zip(inner.chunks_exact(n)).for_each(|(i, row)| *i = dot(row, v));
+            }
+            _ => {
+                let mut along = vec![0.0; d];
+                for (row, v) in self.values.chunks_exact(d).zip(v).filter(|(_, v)| **v != 0.0) {
+                    along.iter_mut().zip(row).for_each(|(a, x)| *a += v * x);
+                }
+                image.iter_mut().zip(self.values.chunks_exact(d)).for_each(|(i, row)| *i = dot(row, &along));
+            }
+        }
+        image
     }
 }
 
@@ -95,9 +135,8 @@ impl Core {
             forms: Vec::new(),
             loss: products.total,
         };
-        for (row, bits) in rows.into_iter().enumerate() {
-            core.set(row, bits, products);
-        }
+        let changes: Vec<(usize, u64)> = rows.into_iter().enumerate().collect();
+        core.set(&changes, products);
         core.solve(products);
         core
     }
@@ -131,21 +170,38 @@ impl Core {
         allocation
     }
 
-    /// Gives a row these features.
-    fn set(&mut self, row: usize, bits: u64, products: &Products) {
+    /// Gives rows these features.
+    fn set(&mut self, changes: &[(usize, u64)], products: &Products) {
         let (n, k) = (self.rows.len(), self.k);
-        let image = products.row(row);
-        for bit in ones(&[self.rows[row] ^ bits]) {
-            let sign = if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
-            self.bits[bit * n + row] += sign;
-            self.images[bit * n..(bit + 1) * n].iter_mut().zip(image).for_each(|(i, s)| *i += sign * s);
+        let flips: usize = changes.iter().map(|(row, bits)| (self.rows[*row] ^ bits).count_ones() as usize).sum();
+        // Column by column through X, or change by change by the rows of S.
+        let by_columns = products.inner.is_none() || flips > 2 * products.n_columns * k;
+        let mut moved = if by_columns { vec![0.0; k * n] } else { Vec::new() };
+        for &(row, bits) in changes {
+            let image = if by_columns { Cow::Borrowed(&[][..]) } else { products.row(row) };
+            for bit in ones(&[self.rows[row] ^ bits]) {
+                let sign = if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                self.bits[bit * n + row] += sign;
+                if by_columns {
+                    moved[bit * n + row] = sign;
+                } else {
+                    self.images[bit * n..(bit + 1) * n].iter_mut().zip(&*image).for_each(|(i, s)| *i += sign * s);
+                }
+            }
+            for (word, sign) in [(self.rows[row], -1.0), (bits, 1.0)] {
+                for i in ones(&[word]) {
+                    ones(&[word]).for_each(|j| self.overlaps[i * k + j] += sign);
+                }
+            }
+            self.rows[row] = bits;
         }
-        for (word, sign) in [(self.rows[row], -1.0), (bits, 1.0)] {
-            for i in ones(&[word]) {
-                ones(&[word]).for_each(|j| self.overlaps[i * k + j] += sign);
+        if by_columns {
+            for (images, moved) in self.images.chunks_exact_mut(n).zip(moved.chunks_exact(n)) {
+                if moved.iter().any(|m| *m != 0.0) {
+                    images.iter_mut().zip(products.image(moved)).for_each(|(i, s)| *i += s);
+                }
             }
         }
-        self.rows[row] = bits;
     }
 
     /// M, Z'S Z and the loss; columns in the span of others go first.
@@ -162,7 +218,7 @@ impl Core {
         self.forms.resize(k * k, 0.0);
         let column = |values| MatRef::from_column_major_slice(values, n, k);
         add_product(&mut self.forms, column(&self.bits), column(&self.images));
-        self.loss = (products.total - crate::linalg::dot(&self.inverse, &self.forms)).max(0.0);
+        self.loss = (products.total - dot(&self.inverse, &self.forms)).max(0.0);
     }
 
     /// These features only; products are kept.
@@ -198,9 +254,9 @@ impl Core {
         for i in 0..k {
             (0..k).for_each(|j| more.overlaps[i * (k + 1) + j] = self.overlaps[i * k + j]);
         }
-        for row in (0..n).filter(|row| on[*row]) {
-            more.set(row, more.rows[row] | 1 << k, products);
-        }
+        let changes: Vec<(usize, u64)> =
+            (0..n).filter(|row| on[*row]).map(|row| (row, more.rows[row] | 1 << k)).collect();
+        more.set(&changes, products);
         more.solve(products);
         more
     }
@@ -228,11 +284,9 @@ impl Core {
         let mut costs = vec![0.0; n];
         let changed = problem.solve_block(&frozen.along, &mut rows, &mut costs, scratch);
         if changed > 0 {
-            for row in 0..n {
-                if rows[row] != self.rows[row] {
-                    self.set(row, rows[row], products);
-                }
-            }
+            let changes: Vec<(usize, u64)> =
+                rows.into_iter().enumerate().filter(|(row, bits)| *bits != self.rows[*row]).collect();
+            self.set(&changes, products);
             self.solve(products);
         }
         changed
@@ -241,7 +295,7 @@ impl Core {
     /// (I - P) v, P the projection on the columns of Z.
     fn residual(&self, v: &mut [f64]) {
         let (n, k) = (self.rows.len(), self.k);
-        let along: Vec<f64> = (0..k).map(|i| crate::linalg::dot(&self.bits[i * n..(i + 1) * n], v)).collect();
+        let along: Vec<f64> = (0..k).map(|i| dot(&self.bits[i * n..(i + 1) * n], v)).collect();
         for i in 0..k {
             let by: f64 = (0..k).map(|j| self.inverse[i * k + j] * along[j]).sum();
             v.iter_mut().zip(&self.bits[i * n..(i + 1) * n]).for_each(|(v, b)| *v -= by * b);
@@ -251,11 +305,7 @@ impl Core {
     /// Inner products of all residuals with the combination of residuals that `v` says: R R' v.
     pub fn residual_products(&self, v: &mut Vec<f64>, products: &Products) {
         self.residual(v);
-        let n = self.rows.len();
-        let mut image = vec![0.0; n];
-        let s = MatRef::from_row_major_slice(&products.values, n, n);
-        let from = MatRef::from_column_major_slice(v, n, 1);
-        matmul(MatMut::from_column_major_slice_mut(&mut image, n, 1), Accum::Replace, s, from, 1.0, Par::Seq);
+        let mut image = products.image(v);
         self.residual(&mut image);
         *v = image;
     }
@@ -267,7 +317,7 @@ impl Core {
         (0..n)
             .map(|row| {
                 let word = [self.rows[row]];
-                let mut square = products.values[row * n + row];
+                let mut square = products.squares[row];
                 for i in ones(&word) {
                     let own: f64 = ones(&word).map(|j| frozen.gram[i * k + j]).sum();
                     square += own - 2.0 * frozen.along[i * n + row];
@@ -288,4 +338,73 @@ fn product(left: &[f64], right: &[f64], k: usize) -> Vec<f64> {
         }
     }
     to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Rows};
+    use crate::likelihood::collapsed_loss;
+    use crate::random::{Stream, stream};
+    use rand::RngExt;
+
+    fn problem(n: usize, d: usize, k: usize, seed: u64) -> (Vec<f64>, Allocation) {
+        let mut rng = stream(seed, Stream::Simulation);
+        let x = (0..n * d).map(|_| rng.random::<f64>() - 0.3).collect();
+        (x, Allocation::from_bools(n, k, (0..n * k).map(|_| rng.random::<bool>())))
+    }
+
+    #[test]
+    fn losses_after_any_changes_are_those_of_the_data() {
+        for seed in 0..20 {
+            let (n, d, k) = (12, 5, 3);
+            let (x, z) = problem(n, d, k, seed);
+            let data = Data::new(Rows::new(&x, d).unwrap()).unwrap();
+            // With S held, and without.
+            let mut products = Products::new(&x, n, d);
+            if seed % 2 == 1 {
+                products.inner = None;
+            }
+            let check = |core: &Core| {
+                let direct = collapsed_loss(&core.allocation(), &data);
+                assert!((core.loss - direct).abs() < 1e-9 * products.total, "{} and {direct}", core.loss);
+            };
+            let mut core = Core::new(&z, &products);
+            check(&core);
+            check(&core.without(1, &products));
+            let on: Vec<bool> = (0..n).map(|row| row % 3 == 0).collect();
+            check(&core.with(&on, &products));
+            let (rise, least) = core.least_rise().unwrap();
+            let rises: Vec<f64> = (0..core.k()).map(|i| core.without(i, &products).loss - core.loss).collect();
+            assert!((rise - rises[least]).abs() < 1e-9 && rises.iter().all(|r| *r >= rise - 1e-9));
+            let before = core.loss;
+            let frozen = core.frozen();
+            core.pass(frozen, RowSolver::Exact, &products, &mut Scratch::default());
+            check(&core);
+            assert!(core.loss <= before + 1e-12);
+            let squares = core.residual_squares(&products);
+            assert!((squares.iter().sum::<f64>() - core.loss).abs() < 1e-9);
+            // R R' e_0 against the residual of row 0 itself.
+            let mut v = vec![0.0; n];
+            v[0] = 1.0;
+            core.residual_products(&mut v, &products);
+            assert!((v[0] - squares[0]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn equal_empty_and_dependent_columns_go_and_the_loss_stays() {
+        let (x, z) = problem(8, 4, 2, 1);
+        let products = Products::new(&x, 8, 4);
+        let core = Core::new(&z, &products);
+        let again = core.with(&z.column(0), &products);
+        assert_eq!((again.k(), again.rows()), (core.k(), core.rows()));
+        assert_eq!(core.with(&[false; 8], &products).k(), core.k());
+        let columns = ["11000000", "00110000", "10100000", "01010000"];
+        let columns: Vec<Vec<bool>> = columns.iter().map(|c| c.chars().map(|b| b == '1').collect()).collect();
+        let dependent = Core::new(&Allocation::from_columns(8, &columns), &products);
+        let three = Core::new(&Allocation::from_columns(8, &columns[..3]), &products);
+        assert_eq!(dependent.k(), 3);
+        assert!((dependent.loss - three.loss).abs() < 1e-12);
+    }
 }

@@ -214,7 +214,7 @@ impl RowProblem {
     }
 
     /// Lowers z'Gz - 2c'z from the row as it is; its value at the end, and whether the row changed. Never raises it.
-    pub fn solve(&self, c: &[f64], z: &mut [u64], scratch: &mut Scratch) -> (f64, bool) {
+    fn solve(&self, c: &[f64], z: &mut [u64], scratch: &mut Scratch) -> (f64, bool) {
         let k = self.k;
         scratch.before.clear();
         scratch.before.extend_from_slice(z);
@@ -417,9 +417,10 @@ mod tests {
     use rand::RngExt;
 
     /// A random problem: A of D columns (dependent rows when D < K), and a row x.
-    fn random(k: usize, d: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+    fn random(k: usize, d: usize, seed: u64, row: u64) -> (Vec<f64>, Vec<f64>) {
         let mut rng = stream(seed, Stream::Simulation);
         let a: Vec<f64> = (0..k * d).map(|_| 2.0 * rng.random::<f64>() - 0.8).collect();
+        let mut rng = stream(seed, Stream::Restart(row as u32));
         let x: Vec<f64> = (0..d).map(|_| 4.0 * rng.random::<f64>() - 1.0).collect();
         let inner = |u: &[f64], v: &[f64]| u.iter().zip(v).map(|(u, v)| u * v).sum::<f64>();
         let row = |i: usize| &a[i * d..(i + 1) * d];
@@ -438,36 +439,60 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_row_equals_enumeration_of_all_rows() {
-        let mut searched = 0;
-        for seed in 0..400 {
-            let k = 1 + seed as usize % 10;
+    fn exact_rows_equal_enumeration_of_all_rows_one_by_one_and_in_blocks() {
+        let mut harder = 0;
+        for seed in 0..300 {
+            let k = 1 + seed as usize % 12;
             let d = [2, 5, 30][seed as usize % 3];
-            let (gram, c) = random(k, d, seed);
-            let best = (0..1u64 << k).map(|row| plain_cost(&gram, &c, row)).fold(f64::INFINITY, f64::min);
+            let (gram, _) = random(k, d, seed, 0);
+            let rows: Vec<Vec<f64>> = (0..20).map(|row| random(k, d, seed, row).1).collect();
+            let best = |c: &[f64]| (0..1u64 << k).map(|z| plain_cost(&gram, c, z)).fold(f64::INFINITY, f64::min);
             let problem = RowProblem::new(gram.clone(), k, RowSolver::Exact);
-            let mut z = [seed % (1 << k)];
-            let (cost, _) = problem.solve(&c, &mut z, &mut Scratch::default());
-            assert!((cost - best).abs() < 1e-9, "K = {k}, D = {d}: {cost} instead of {best}");
-            assert!((plain_cost(&gram, &c, z[0]) - cost).abs() < 1e-9);
-            let mut flipped = [seed % (1 << k)];
-            let (alone, _) =
-                RowProblem::new(gram, k, RowSolver::Coordinate).solve(&c, &mut flipped, &mut Scratch::default());
-            searched += usize::from(alone > best + 1e-9);
+            let mut scratch = Scratch::default();
+            let across: Vec<f64> = (0..k).flat_map(|i| rows.iter().map(move |c| c[i])).collect();
+            let mut words: Vec<u64> = (0..20).map(|row| (seed + 7 * row) % (1 << k)).collect();
+            let before = words.clone();
+            let mut costs = vec![0.0; 20];
+            let changed = problem.solve_block(&across, &mut words, &mut costs, &mut scratch);
+            assert_eq!(changed > 0, before != words);
+            for (row, c) in rows.iter().enumerate() {
+                let best = best(c);
+                assert!((plain_cost(&gram, c, words[row]) - best).abs() < 1e-9, "K = {k}, D = {d}, in a block");
+                assert!((costs[row] - best).abs() < 1e-9);
+                let mut z = [before[row]];
+                let (cost, moved) = searched(&gram, k).solve(c, &mut z, &mut scratch);
+                assert!((cost - best).abs() < 1e-9, "K = {k}, D = {d}: {cost} instead of {best}");
+                assert!((plain_cost(&gram, c, z[0]) - cost).abs() < 1e-9);
+                assert_eq!(moved, z[0] != before[row]);
+                let mut flipped = [before[row]];
+                let alone = RowProblem::new(gram.clone(), k, RowSolver::Coordinate);
+                harder += usize::from(alone.solve(c, &mut flipped, &mut scratch).0 > best + 1e-9);
+            }
         }
-        assert!(searched > 0, "flips alone solve everything: the test is too easy");
+        assert!(harder > 50, "flips alone solve nearly everything ({harder} left): the test is too easy");
+    }
+
+    /// Exact, by branch and bound whatever K is.
+    fn searched(gram: &[f64], k: usize) -> RowProblem {
+        let mut problem = RowProblem::new(gram.to_vec(), k, RowSolver::Exact);
+        problem.code = None;
+        problem.prepare_search(1e-14 * (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max));
+        problem
     }
 
     #[test]
     fn no_solver_raises_the_cost_and_flips_end_where_no_flip_or_pair_helps() {
         for seed in 0..100 {
             let k = 2 + seed as usize % 30;
-            let (gram, c) = random(k, 8, seed);
+            let (gram, c) = random(k, 8, seed, 0);
             let start = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) & ((1 << k) - 1);
             let before = plain_cost(&gram, &c, start);
             for solver in [RowSolver::Auto, RowSolver::Coordinate, RowSolver::Paper] {
                 let mut z = [start];
-                let (cost, _) = RowProblem::new(gram.clone(), k, solver).solve(&c, &mut z, &mut Scratch::default());
+                let mut cost = [0.0];
+                let problem = RowProblem::new(gram.clone(), k, solver);
+                problem.solve_block(&c, &mut z, &mut cost, &mut Scratch::default());
+                let [cost] = cost;
                 assert!(cost <= before + 1e-9);
                 assert!((plain_cost(&gram, &c, z[0]) - cost).abs() < 1e-8);
                 if solver == RowSolver::Coordinate {
@@ -485,8 +510,8 @@ mod tests {
     fn the_floor_leaves_a_positive_semidefinite_rest() {
         for seed in 0..50 {
             let k = 2 + seed as usize % 6;
-            let (gram, _) = random(k, 12, seed);
-            let problem = RowProblem::new(gram.clone(), k, RowSolver::Exact);
+            let (gram, _) = random(k, 12, seed, 0);
+            let problem = searched(&gram, k);
             assert!(problem.floor.iter().all(|f| *f > 0.0));
             for row in 0..3u64.pow(k as u32) {
                 let v: Vec<f64> = (0..k as u32).map(|i| (row / 3u64.pow(i) % 3) as f64 - 1.0).collect();

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Work that all runs of the automatic number together may take, in units of N K^4: a polished run takes about one.
-const BUDGET: f64 = 2e7;
+const BUDGET: f64 = 1e7;
 /// The most automatic runs, and how many of them must agree on the best for the others to be left out.
 const MOST_RUNS: usize = 12;
 const AGREEING: usize = 4;

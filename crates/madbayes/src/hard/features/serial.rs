@@ -29,10 +29,10 @@ impl Search<'_> {
             }
             // |x - zA|^2 = |x|^2 + z'(g - c), g = G z - c.
             let own: f64 = (0..gram.len()).filter(|i| word >> i & 1 == 1).map(|i| slope[i] - along[i][row]).sum();
-            let square = self.products.row(row)[row] + own;
+            let square = self.products.squares[row] + own;
             if square > self.goal.penalty() && gram.len() < self.cap() {
                 // The residual a = x - zA: a'x_m = S_nm - z C_m, a A_k' = -g_k.
-                let mut products = self.products.row(row).to_vec();
+                let mut products = self.products.row(row).into_owned();
                 for i in (0..gram.len()).filter(|i| word >> i & 1 == 1) {
                     products.iter_mut().zip(&along[i]).for_each(|(p, c)| *p -= c);
                 }

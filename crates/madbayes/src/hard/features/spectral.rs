@@ -40,8 +40,7 @@ pub(super) fn columns_in_span(basis: &[Vec<f64>], rng: Option<&mut Rng>) -> Vec<
         .into_iter()
         .map(|pattern| {
             let mut column = vec![0.0; basis[0].len()];
-            for (i, unit) in unit.iter().enumerate().filter(|(i, _)| pattern >> i & 1 == 1) {
-                let _ = i;
+            for (_, unit) in unit.iter().enumerate().filter(|(i, _)| pattern >> i & 1 == 1) {
                 column.iter_mut().zip(unit).for_each(|(c, u)| *c += u);
             }
             refined(basis, column.iter().map(|v| *v > 0.5).collect())
@@ -119,8 +118,7 @@ fn columns_of_inverse(basis: &[Vec<f64>], rows: &[usize]) -> Vec<Vec<f64>> {
         let divisor = table[column][column];
         table[column].iter_mut().for_each(|v| *v /= divisor);
         let pivot_row = table[column].clone();
-        for (i, row) in table.iter_mut().enumerate().filter(|(i, _)| *i != column) {
-            let _ = i;
+        for (_, row) in table.iter_mut().enumerate().filter(|(i, _)| *i != column) {
             let by = row[column];
             row.iter_mut().zip(&pivot_row).for_each(|(v, p)| *v -= by * p);
         }
@@ -218,4 +216,45 @@ fn refined(basis: &[Vec<f64>], mut column: Vec<bool>) -> (f64, Vec<bool>) {
 /// U'b.
 fn projected(basis: &[Vec<f64>], column: &[bool]) -> Vec<f64> {
     basis.iter().map(|v| v.iter().zip(column).filter(|(_, on)| **on).map(|(v, _)| v).sum()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Data, Rows};
+    use crate::likelihood::collapsed_loss;
+    use crate::random::{Stream, stream};
+
+    /// X = Z A without noise, the first column of Z all ones where there is a base.
+    fn exact(n: usize, d: usize, k: usize, base: bool, seed: u64) -> Vec<f64> {
+        let mut rng = stream(seed, Stream::Simulation);
+        let z: Vec<f64> = (0..n * k).map(|i| f64::from(u8::from(base && i % k == 0 || rng.random::<bool>()))).collect();
+        let a: Vec<f64> = (0..k * d).map(|_| rng.random::<f64>() - 0.4).collect();
+        (0..n * d).map(|e| (0..k).map(|i| z[e / d * k + i] * a[i * d + e % d]).sum()).collect()
+    }
+
+    #[test]
+    fn data_without_noise_are_explained_by_the_start_alone() {
+        for seed in 0..20 {
+            let (n, d, k) = (60, 15, 2 + seed as usize % 5);
+            for base in [true, false] {
+                let x = exact(n, d, k, base, seed);
+                let coordinates = Coordinates::new(&x, n, d, k);
+                let z = spectral(&coordinates, k, base, None);
+                let loss = collapsed_loss(&z, &Data::new(Rows::new(&x, d).unwrap()).unwrap());
+                assert!(loss < 1e-9, "K = {k}, base {base}: {loss}");
+                let mut rng = stream(seed, Stream::Restart(0));
+                let z = spectral(&coordinates, k, base, Some(&mut rng));
+                assert_eq!(z.n_features(), k);
+            }
+        }
+    }
+
+    #[test]
+    fn many_features_give_as_many_independent_columns() {
+        let x = exact(80, 40, 20, false, 3);
+        let z = spectral(&Coordinates::new(&x, 80, 40, 20), 20, false, None);
+        assert_eq!(z.n_features(), 20);
+        assert!(spectral(&Coordinates::new(&x, 80, 40, 32), 32, false, None).n_features() <= 32);
+    }
 }
