@@ -105,7 +105,7 @@ fn the_same_bits_for_any_number_of_threads_and_another_seed_is_another_search() 
     let values = blobs(6000, 12, 9, 5.0, 2);
     let rows = data(&values, 12);
     let of = |threads, seed| {
-        let search = PathSearch { max_groups: Some(12), sample: 3000, threads, seed, ..PathSearch::default() };
+        let search = PathSearch { max_groups: Some(12), sample: Some(3000), threads, seed, ..PathSearch::default() };
         search.clusters(&rows, &Unwatched).unwrap()
     };
     let one = of(1, 0);
@@ -118,7 +118,7 @@ fn the_same_bits_for_any_number_of_threads_and_another_seed_is_another_search() 
 fn a_sampled_path_is_refined_on_all_rows() {
     // In an order that any even step through the rows would miss: every 8th row is of the first cluster.
     let values = blobs(8000, 2, 8, 12.0, 4);
-    let sampled = path(&values, 2, &PathSearch { max_groups: Some(12), sample: 1000, ..PathSearch::default() });
+    let sampled = path(&values, 2, &PathSearch { max_groups: Some(12), sample: Some(1000), ..PathSearch::default() });
     let full = path(&values, 2, &PathSearch { max_groups: Some(12), ..PathSearch::default() });
     assert_eq!((sampled.path.sampled_rows, full.path.sampled_rows), (Some(1000), None));
     for (a, b) in sampled.path.losses.iter().zip(&full.path.losses) {
@@ -165,7 +165,7 @@ impl Watch for StopAt {
 fn a_stopped_path_is_a_path(#[case] passes: usize, #[case] sample: usize) {
     let values = uniform(1000, 2, 6);
     let rows = data(&values, 2);
-    let search = PathSearch { max_groups: Some(30), sample, threads: 1, ..PathSearch::default() };
+    let search = PathSearch { max_groups: Some(30), sample: Some(sample), threads: 1, ..PathSearch::default() };
     let found = search.clusters(&rows, &StopAt(passes, AtomicUsize::new(0))).unwrap();
     assert!(found.path.stopped);
     assert_eq!(found.path.points[0].k, 1);
@@ -193,7 +193,7 @@ fn what_makes_no_sense_is_refused() {
             "least_penalty must be a positive finite number",
         ),
         (PathSearch { least_penalty: Some(f64::NAN), ..PathSearch::default() }, "least_penalty must be"),
-        (PathSearch { sample: 1, ..PathSearch::default() }, "sample must be at least 2"),
+        (PathSearch { sample: Some(1), ..PathSearch::default() }, "sample must be at least 2"),
     ] {
         let error = search.clusters(&rows, &Unwatched).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");

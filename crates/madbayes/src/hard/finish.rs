@@ -68,6 +68,7 @@ impl<T: Real> Run<'_, T> {
             }
             let offsets: Vec<f64> = order.iter().flat_map(|&k| state.offset(k).to_vec()).collect();
             (state.labels, state.offsets) = (labels, offsets);
+            state.assigned.clear();
             self.take_means(state);
         }
         Ok(self.as_it_is(state))

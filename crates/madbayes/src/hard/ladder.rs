@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// Passes after a move, before the next moves are looked for.
 const PASSES_BETWEEN_MOVES: usize = 3;
 const LOOSE: f64 = 1e-4;
-const TIGHT: f64 = 1e-6;
+const TIGHT: f64 = 1e-5;
 
 /// A clustering that goes up and down in K. Its loss is that of exactly its labels and means.
 pub(crate) struct Ladder<'a, T> {
@@ -51,6 +51,7 @@ impl<'a, T: Real> Ladder<'a, T> {
         self.state.offsets = offsets.to_vec();
         self.state.weights.clear();
         self.state.losses.clear();
+        self.state.assigned.clear();
         self.state.labels.fill(crate::linalg::NO_LABEL);
         self.settle(LOOSE, passes)
     }

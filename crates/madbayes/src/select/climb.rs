@@ -9,18 +9,18 @@ use crate::watch::Watch;
 use std::ops::ControlFlow;
 
 /// Passes of one step from K to a neighbour.
-const PASSES: usize = 30;
+const PASSES: usize = 20;
 /// Passes from fresh seeds before the first moves.
 const SEED_PASSES: usize = 3;
 /// Sweeps up and down; improvements become rare long before.
-const SWEEPS: usize = 6;
+const SWEEPS: usize = 4;
 /// Neighbours are tried again when a loss falls by this share of its fall from K - 1.
-const WORTHWHILE: f64 = 0.02;
+const WORTHWHILE: f64 = 0.05;
 /// Rounds of fresh seeds; the i-th goes up to 1/(i + 1) of the largest K: few large clusters have the worst local minima.
-const FRESH_ROUNDS: usize = 8;
+const FRESH_ROUNDS: usize = 16;
 /// Passes of a typical fit, and the most runs of one: how far a budget of work goes.
 const TYPICAL_PASSES: f64 = 20.0;
-const MOST_RUNS: f64 = 16.0;
+const MOST_RUNS: f64 = 8.0;
 
 /// The best clustering found with K clusters.
 #[derive(Debug, Clone)]
@@ -112,25 +112,6 @@ impl<'a, T: Real> Climb<'a, T> {
         let offsets: Vec<f64> = fit.centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
         self.keep(fit.n_clusters(), fit.loss(), &offsets);
         if fit.stopped { self.stop() } else { ControlFlow::Continue(()) }
-    }
-
-    /// Takes clusterings of other rows of the same kind as they are, centres K x D for K = 1, 2, ..., and lets them settle.
-    /// Centres that leave no fewer rows unexplained than those before them are replaced by a split.
-    pub fn adopt(&mut self, centres: &[Vec<f64>], passes: usize) -> ControlFlow<()> {
-        for (i, centres) in centres.iter().enumerate().skip(1) {
-            let reference = self.data.reference().iter().map(|&r| r.into()).cycle();
-            let offsets: Vec<f64> = centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
-            self.walk(|ladder| ladder.stand_on(&offsets, passes))?;
-            self.keep_standing();
-            let worse = self.rungs.get(i).is_none_or(|rung| rung.loss >= self.rungs[i - 1].loss);
-            if worse && self.rungs[i - 1].loss > 0.0 {
-                self.step(i, i + 1)?;
-            }
-            if self.rungs.len() <= i {
-                break;
-            }
-        }
-        ControlFlow::Continue(())
     }
 
     /// Up and down until no rung gets better.

@@ -5,14 +5,16 @@ use super::hull::{HullPoint, lower_hull};
 use super::sample::sampled;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
-use crate::hard::{losses, mean_offset, nearest_centres};
+use crate::hard::{Ladder, losses, mean_offset, nearest_centres};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 
 /// Passes over all rows for each K, from the centres of a sample.
 const REFINING_PASSES: usize = 3;
-/// Multiply-adds that solves at crossing penalties may take.
-const CROSSINGS_WORK: f64 = 1e8;
+/// Rows up to which there are solves at crossing penalties, and the multiply-adds they may take: with few rows to a cluster
+/// splits and merges alone miss some.
+const CROSSINGS_ROWS: usize = 2048;
+const CROSSINGS_WORK: f64 = 2e8;
 /// Values below which a computation is too short for threads.
 const SMALL: usize = 1 << 16;
 
@@ -21,7 +23,7 @@ const SMALL: usize = 1 << 16;
 pub struct PenaltyPath {
     /// The Ks that are optimal for some penalty, the smallest first.
     pub points: Vec<HullPoint>,
-    /// (K, loss) for all K tried, optimal or not; the losses fall.
+    /// (K, loss) for all K tried, optimal or not, or where rows were sampled for those optimal there; the losses fall.
     pub losses: Vec<(usize, f64)>,
     /// How many rows were searched, where not all were: the clusterings found there were then refined on all rows.
     pub sampled_rows: Option<usize>,
@@ -83,8 +85,9 @@ pub struct PathSearch {
     pub max_groups: Option<usize>,
     /// Penalties below this are of no interest: K grows only as long as its interval reaches above it.
     pub least_penalty: Option<f64>,
-    /// Rows beyond which a random sample of so many is searched, and the clusterings found are refined on all rows.
-    pub sample: usize,
+    /// Rows beyond which a random sample of so many is searched, and the clusterings found are refined on all rows; none: 8192,
+    /// or 4096 where there are more than 8 columns.
+    pub sample: Option<usize>,
     /// Seed of all random choices.
     pub seed: u64,
     /// Threads; 0: one per processor.
@@ -93,7 +96,7 @@ pub struct PathSearch {
 
 impl Default for PathSearch {
     fn default() -> Self {
-        PathSearch { max_groups: None, least_penalty: None, sample: 8192, seed: 0, threads: 0 }
+        PathSearch { max_groups: None, least_penalty: None, sample: None, seed: 0, threads: 0 }
     }
 }
 
@@ -116,8 +119,8 @@ impl PathSearch {
                 "leave it out to go on to max_groups",
             ));
         }
-        if self.sample < 2 {
-            return Err(Error::argument("sample", "at least 2", self.sample, "a path needs two rows"));
+        if let Some(rows) = self.sample.filter(|rows| *rows < 2) {
+            return Err(Error::argument("sample", "at least 2", rows, "a path needs two rows"));
         }
         Ok(())
     }
@@ -140,7 +143,9 @@ impl PathSearch {
                 }
                 reached = (2 * reached).min(most);
             }
-            climb.solve_crossings(beyond(reached), CROSSINGS_WORK);
+            if data.n_rows() < CROSSINGS_ROWS {
+                climb.solve_crossings(beyond(reached), CROSSINGS_WORK);
+            }
             reached
         })
     }
@@ -153,7 +158,8 @@ impl PathSearch {
         watch: &dyn Watch,
         reach: impl FnOnce(&mut Climb<T>, f64) -> usize,
     ) -> Result<ClusterPath> {
-        let sample = sampled(data, self.sample, self.seed);
+        let rows = self.sample.unwrap_or(if data.n_columns() <= 8 { 8192 } else { 4096 });
+        let sample = sampled(data, rows, self.seed);
         let seen = sample.as_ref().map(|rows| rows.data()).transpose()?;
         let seen = seen.as_ref().unwrap_or(data);
         let workers = self.workers(seen);
@@ -174,19 +180,44 @@ impl PathSearch {
         let mut centres: Vec<Vec<f64>> = climb.rungs.iter().map(|rung| absolute(&rung.offsets, seen)).collect();
         let sampled_rows = sample.as_ref().map(|_| seen.n_rows());
         if sampled_rows.is_some() {
-            losses.iter_mut().for_each(|(_, loss)| *loss /= share);
-            let workers = self.workers(data);
-            let mut all = Climb::new(data, &workers, watch, self.seed);
-            if !stopped && all.adopt(&centres, REFINING_PASSES).is_continue() {
-                losses = all.losses();
-                centres = all.rungs.iter().map(|rung| absolute(&rung.offsets, data)).collect();
-            } else {
-                stopped = true;
+            let hull: Vec<usize> = lower_hull(&losses, 0.0).iter().map(|point| point.k).collect();
+            match self.refine(data, watch, &hull, &mut centres) {
+                Some(refined) if !stopped => losses = refined,
+                _ => {
+                    losses.iter_mut().for_each(|(_, loss)| *loss /= share);
+                    stopped = true;
+                }
             }
         }
         let path = PenaltyPath { sampled_rows, stopped, ..PenaltyPath::new(losses, most, negligible(data)) };
-        centres.truncate(path.losses.len());
+        centres.truncate(path.losses.last().map_or(1, |(k, _)| *k));
         Ok(ClusterPath { path, centres })
+    }
+
+    /// Passes over all rows from the centres found on some of them; the losses there. None once the watch has said stop.
+    fn refine<T: Real>(
+        &self,
+        data: &Data<T>,
+        watch: &dyn Watch,
+        ks: &[usize],
+        centres: &mut [Vec<f64>],
+    ) -> Option<Vec<(usize, f64)>> {
+        let workers = self.workers(data);
+        let mut ladder = Ladder::new(data, &workers, watch, REFINING_PASSES)?;
+        let mut losses = vec![(1, ladder.loss())];
+        centres[0] = absolute(ladder.offsets(), data);
+        for &k in ks.iter().filter(|k| **k > 1) {
+            let reference = data.reference().iter().map(|&r| r.into()).cycle();
+            let offsets: Vec<f64> = centres[k - 1].iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
+            if ladder.stand_on(&offsets, REFINING_PASSES).is_break() {
+                return None;
+            }
+            if ladder.k() == k && losses.last().is_some_and(|(_, loss)| ladder.loss() < *loss) {
+                losses.push((k, ladder.loss()));
+                centres[k - 1] = absolute(ladder.offsets(), data);
+            }
+        }
+        Some(losses)
     }
 
     fn workers<T: Real>(&self, data: &Data<T>) -> Workers {
