@@ -4,6 +4,7 @@
 #[path = "../../crates/madbayes/tests/common/mod.rs"]
 mod common;
 
+mod automatic;
 mod clusters;
 mod sampler;
 
@@ -18,6 +19,7 @@ const STUDIES: &[Study] = &[
     ("optimum", clusters::optimum),
     ("best-known", clusters::best_known),
     ("starts", clusters::starts),
+    ("automatic", automatic::automatic_choice),
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
     ("limit", sampler::limit),

@@ -9,6 +9,7 @@ mod merge_down;
 mod path;
 mod sample;
 mod structureless;
+mod validation;
 
 pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
@@ -17,3 +18,4 @@ pub use hull::{HullPoint, lower_hull};
 use merge_down::merge_down;
 pub use path::{ClusterPath, PathSearch, PenaltyPath};
 pub use structureless::Evidence;
+pub use validation::Validation;

@@ -79,7 +79,7 @@ impl ClusterPath {
 }
 
 /// How a path is sought.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathSearch {
     /// The largest K; none: 1.5 times the root of the number of rows, at least 12 and at most 120.
     pub max_groups: Option<usize>,
@@ -92,12 +92,6 @@ pub struct PathSearch {
     pub seed: u64,
     /// Threads; 0: one per processor.
     pub threads: usize,
-}
-
-impl Default for PathSearch {
-    fn default() -> Self {
-        PathSearch { max_groups: None, least_penalty: None, sample: None, seed: 0, threads: 0 }
-    }
 }
 
 impl PathSearch {
