@@ -41,7 +41,7 @@ pub fn optimum() -> Result<String> {
 }
 
 /// Columns and labels of one of the shared CSV files.
-fn shared(name: &str) -> Option<(Vec<f64>, usize, Vec<String>)> {
+pub fn shared(name: &str) -> Option<(Vec<f64>, usize, Vec<String>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../shared/data/clustering/{name}.csv"));
     let text = std::fs::read_to_string(path).ok()?;
     let mut lines = text.lines();

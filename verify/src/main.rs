@@ -4,6 +4,7 @@
 #[path = "../../crates/madbayes/tests/common/mod.rs"]
 mod common;
 
+mod automatic;
 mod buffet;
 mod clusters;
 mod sampler;
@@ -19,6 +20,7 @@ const STUDIES: &[Study] = &[
     ("optimum", clusters::optimum),
     ("best-known", clusters::best_known),
     ("starts", clusters::starts),
+    ("automatic", automatic::automatic_choice),
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
     ("limit", sampler::limit),

@@ -6,7 +6,7 @@ use madbayes::data::{Data, Real};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::{ClusterModel, ClusterStream, kind_of_model};
 use madbayes::parallel::Workers;
-use madbayes::select::{PenaltyInterval, fit_exactly, persistent_penalty};
+use madbayes::select::{PenaltyInterval, automatic_penalty, fit_exactly};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -130,7 +130,7 @@ fn fit_data<T: Real>(
         }
         Goal::Penalty { mut penalty, max_clusters } => {
             if choose {
-                penalty = persistent_penalty(data, &parameters, watch)?;
+                penalty = automatic_penalty(data, &parameters, watch)?;
                 parameters.goal = Goal::Penalty { penalty, max_clusters };
             }
             Ok((parameters.fit(data, watch)?, Some(penalty), None))
@@ -266,7 +266,7 @@ impl Stream {
             let data = data(array, sample_weight.as_ref())?;
             let (fitted, interrupted) = listen(py, None, move |watch| -> madbayes::Result<Fitted> {
                 if choose {
-                    let penalty = persistent_penalty(&data, &parameters, watch)?;
+                    let penalty = automatic_penalty(&data, &parameters, watch)?;
                     parameters.goal = Goal::Penalty { penalty, max_clusters: parameters.goal.max_clusters() };
                 }
                 let penalty = parameters.goal.penalty();

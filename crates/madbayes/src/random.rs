@@ -17,6 +17,10 @@ pub enum Stream {
     Simulation,
     /// Draws from a prior.
     Prior,
+    /// The i-th data set without structure that others are compared with.
+    Reference(u32),
+    /// Which rows are looked at first.
+    Sample,
 }
 
 /// The stream of `seed` that belongs to `purpose`.
@@ -26,6 +30,8 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
         Stream::Chain(i) => (2 << 32) | u64::from(i),
         Stream::Simulation => 3 << 32,
         Stream::Prior => 4 << 32,
+        Stream::Reference(i) => (9 << 32) | u64::from(i),
+        Stream::Sample => 10 << 32,
     };
     let mut rng = Rng::seed_from_u64(seed);
     rng.set_stream(number);

@@ -2,9 +2,9 @@
 
 mod common;
 
-use madbayes::hard::DpMeans;
+use madbayes::hard::{DpMeans, Restarts};
 use madbayes::metrics::adjusted_rand_index;
-use madbayes::select::fit_exactly;
+use madbayes::select::{PathSearch, automatic, fit_exactly};
 use madbayes::structure::Partition;
 use madbayes::watch::Unwatched;
 use rstest::rstest;
@@ -60,4 +60,54 @@ fn one_run_comes_within_a_thousandth_of_the_best_known_sum_of_squares(
     assert_eq!(fit.clustering.n_clusters(), k);
     assert!(fit.clustering.loss() <= 1.001 * best_known);
     assert!(plain.loss() <= 1.001 * best_known);
+}
+
+/// Columns with mean 0 and variance 1.
+fn standardised(values: &mut [f64], d: usize) {
+    let n = (values.len() / d) as f64;
+    for j in 0..d {
+        let mean = values.iter().skip(j).step_by(d).sum::<f64>() / n;
+        let variance = values.iter().skip(j).step_by(d).map(|x| (x - mean).powi(2)).sum::<f64>() / n;
+        values.iter_mut().skip(j).step_by(d).for_each(|x| *x = (*x - mean) / variance.sqrt());
+    }
+}
+
+#[rstest]
+#[case("a1.csv", 20)]
+#[case("hepta.csv", 7)]
+#[case("r15.csv", 15)]
+#[case("s1.csv", 15)]
+#[case("s2.csv", 15)]
+#[case("wine.csv", 3)]
+#[case("iris.csv", 2)]
+fn the_number_of_clusters_is_found(#[case] name: &str, #[case] k: usize) {
+    let Some((mut values, d, _)) = shared(name) else { return };
+    if name == "wine.csv" {
+        standardised(&mut values, d);
+    }
+    let found = automatic(&common::data(&values, d), &DpMeans::default(), &Unwatched).unwrap().choice;
+    println!("{name}: {found:?}");
+    assert_eq!(found.k, k);
+    // Real data often have two right answers: the three species are two groups, one of which divides.
+    if name == "iris.csv" {
+        assert_eq!(found.runners_up[0].k, 3);
+    }
+}
+
+#[rstest]
+#[case("hepta.csv", 30)]
+#[case("r15.csv", 30)]
+#[case("a1.csv", 40)]
+fn no_fit_at_a_penalty_beats_the_path_by_half_a_percent(#[case] name: &str, #[case] most: usize) {
+    let Some((values, d, _)) = shared(name) else { return };
+    let rows = common::data(&values, d);
+    let search = PathSearch { max_groups: Some(most), ..PathSearch::default() };
+    let path = search.clusters(&rows, &Unwatched).unwrap().path;
+    for point in path.points[1..].iter().step_by(3) {
+        let penalty = point.interval().middle();
+        let fit = DpMeans { restarts: Restarts::Exactly(8), ..DpMeans::with_penalty(penalty) };
+        let objective = fit.fit(&rows, &Unwatched).unwrap().objective;
+        let ours = point.loss + (point.k - 1) as f64 * penalty;
+        assert!(ours <= 1.005 * objective, "K {}: {}", point.k, ours / objective);
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::Goal;
 use super::clustering::{Clustering, losses, nearest_centres};
+use super::known_splits::KnownSplits;
 use super::passes::{Run, State};
 use super::start::mean_offset;
 use crate::data::{Data, Real};
@@ -67,6 +68,7 @@ impl<T: Real> Run<'_, T> {
             }
             let offsets: Vec<f64> = order.iter().flat_map(|&k| state.offset(k).to_vec()).collect();
             (state.labels, state.offsets) = (labels, offsets);
+            state.assigned.clear();
             self.take_means(state);
         }
         Ok(self.as_it_is(state))
@@ -75,8 +77,10 @@ impl<T: Real> Run<'_, T> {
     /// Splits until there are `wanted` clusters.
     fn fill_up(&self, state: &mut State, wanted: usize) -> Result<()> {
         let unwatched = Run { watch: &Unwatched, ..*self };
+        let mut known = KnownSplits::default();
         while state.k() < wanted {
-            let moved = unwatched.options(state).is_some_and(|options| unwatched.certain_moves(state, &options));
+            let moved =
+                unwatched.options(state, &mut known).is_some_and(|options| unwatched.certain_moves(state, &options));
             if !moved {
                 return Err(self.too_few_distinct(state, wanted));
             }

@@ -5,7 +5,7 @@
 //! A trial applies a move that does not pay by itself, lets the passes settle, and takes it back unless they do.
 
 use super::Goal;
-use super::bisect::{Bisection, bisect};
+use super::known_splits::{KnownSplits, Split};
 use super::passes::{Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
@@ -40,7 +40,7 @@ struct Plan {
 
 /// Every cluster's best split, and the merge with its cheapest partner, best first.
 pub(super) struct Options {
-    splits: Vec<Option<Bisection>>,
+    splits: Vec<Split>,
     by_gain: Vec<usize>,
     merges: Vec<Merge>,
 }
@@ -49,9 +49,10 @@ impl<T: Real> Run<'_, T> {
     /// Moves and passes in turn until no certain move is left and the trials fail. Ends settled to `tolerance`.
     pub fn polish(&self, state: &mut State) {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
+        let mut known = KnownSplits::default();
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
         while self.passes_left(state) > 0 {
-            let Some(options) = self.options(state) else { break };
+            let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else if !self.trial(state, &options) {
@@ -60,7 +61,7 @@ impl<T: Real> Run<'_, T> {
         }
         while !state.stopped && self.passes_left(state) > 0 {
             self.settle(state, self.tolerance, self.passes_left(state));
-            let Some(options) = self.options(state) else { break };
+            let Some(options) = self.options(state, &mut known) else { break };
             if !self.certain_moves(state, &options) {
                 break;
             }
@@ -108,14 +109,9 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// What could be done; none once the watch has said stop.
-    pub fn options(&self, state: &mut State) -> Option<Options> {
-        let members = members(state);
-        let splits = self.workers.map(state.k(), |k| {
-            // Polled for every cluster, so that stopping does not wait for all of them.
-            let stopped = state.stopped || self.watch.step(&Step::Chunk).is_break();
-            if stopped { None } else { Some(bisect(self.data, &members[k], state.offset(k))) }
-        });
-        let Some(splits) = splits.into_iter().collect::<Option<Vec<_>>>() else {
+    pub fn options(&self, state: &mut State, known: &mut KnownSplits) -> Option<Options> {
+        let splits = if state.stopped { None } else { known.of(self, state) };
+        let Some(splits) = splits else {
             state.stopped = true;
             return None;
         };
@@ -280,17 +276,6 @@ impl<T: Real> Run<'_, T> {
     }
 }
 
-fn gain(splits: &[Option<Bisection>], k: usize) -> f64 {
+fn gain(splits: &[Split], k: usize) -> f64 {
     splits[k].as_ref().map_or(0.0, |s| s.gain)
-}
-
-/// The rows of every cluster.
-fn members(state: &State) -> Vec<Vec<u32>> {
-    let mut members = vec![Vec::new(); state.k()];
-    for (row, &label) in state.labels.iter().enumerate() {
-        if label != crate::linalg::NO_LABEL {
-            members[label as usize].push(row as u32);
-        }
-    }
-    members
 }

@@ -5,8 +5,9 @@ use super::Goal;
 use crate::data::{Data, Real};
 use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance, squared_distance};
 use crate::parallel::Workers;
-use crate::scan::{FarRow, assign};
+use crate::scan::{FarRow, MovedCentres, assign_moved};
 use crate::watch::{Step, Watch};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// What all steps of one run share.
@@ -31,6 +32,8 @@ pub(super) struct State {
     pub weights: Vec<f64>,
     /// Loss of each cluster about its own mean; empty before the first pass.
     pub losses: Vec<f64>,
+    /// Fingerprints of the centres that the labels were last assigned to, where they were.
+    pub assigned: HashSet<u64>,
     /// The objective after every pass.
     pub trace: Vec<f64>,
     pub converged: bool,
@@ -46,6 +49,7 @@ impl State {
             n_columns,
             weights: Vec::new(),
             losses: Vec::new(),
+            assigned: HashSet::new(),
             trace: Vec::new(),
             converged: false,
             stopped: false,
@@ -59,6 +63,14 @@ impl State {
 
     pub fn offset(&self, k: usize) -> &[f64] {
         &self.offsets[k * self.n_columns..(k + 1) * self.n_columns]
+    }
+
+    /// The centres that have moved since the labels were assigned; none where that saves nothing.
+    fn moved<T: Real>(&self, centres: &FrozenCentres<T>) -> Option<MovedCentres<T>> {
+        let k = centres.n_centres();
+        let flags: Vec<bool> = (0..k).map(|k| !self.assigned.contains(&fingerprint(centres.offset(k)))).collect();
+        let count = flags.iter().filter(|moved| **moved).count();
+        (2 * count <= k).then(|| MovedCentres::new(centres, flags))
     }
 
     /// The objective of the labels and their means (B Eq. 9).
@@ -124,7 +136,10 @@ impl<T: Real> Run<'_, T> {
         let room = self.goal.cap().saturating_sub(centres.n_centres());
         let offers_new = room > 0 && self.goal.penalty() > 0.0;
         let penalty = if offers_new { self.goal.penalty() } else { f64::INFINITY };
-        let assigned = assign(self.data, &centres, penalty, &mut state.labels, self.workers, self.watch);
+        let moved = state.moved(&centres);
+        let assigned =
+            assign_moved(self.data, &centres, moved.as_ref(), penalty, &mut state.labels, self.workers, self.watch);
+        state.assigned = (0..centres.n_centres()).map(|k| fingerprint(centres.offset(k))).collect();
         state.offsets = centres.offsets().to_vec();
         let mut found = assigned?;
         let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
@@ -230,6 +245,12 @@ impl<T: Real> Run<'_, T> {
         }
         state.losses = losses;
     }
+}
+
+/// A number that tells one centre from another (FNV-1a over its bits).
+fn fingerprint(offset: &[f64]) -> u64 {
+    let mix = |hash: u64, x: &f64| (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    offset.iter().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Rows that have a label, with it.

@@ -7,7 +7,7 @@ use crate::gibbs::{Chain, ChainStart, CrpMixture, Schedule, certainty, point_est
 use crate::hard::{Clustering, DpMeans};
 use crate::likelihood::Spherical;
 use crate::prior::{Concentration, Crp};
-use crate::select::persistent_penalty;
+use crate::select::automatic_penalty;
 use crate::structure::Partition;
 use crate::watch::{Silently, Watch};
 
@@ -158,7 +158,7 @@ impl DpMixture {
     /// DP-means at the penalty the data suggest.
     fn dp_means<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
         let parameters = DpMeans { seed: self.seed, threads: self.threads, ..DpMeans::default() };
-        let penalty = persistent_penalty(data, &parameters, watch)?;
+        let penalty = automatic_penalty(data, &parameters, watch)?;
         DpMeans { goal: crate::hard::Goal::Penalty { penalty, max_clusters: None }, ..parameters }.fit(data, watch)
     }
 

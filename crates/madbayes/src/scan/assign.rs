@@ -1,7 +1,7 @@
 //! Assignment of every row to its nearest centre, with the sums the next centres are made of (Broderick 2013, Sec. 2).
 
 use super::{Chunk, scan};
-use crate::data::{Data, Real};
+use crate::data::{Data, Real, Rows};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_and_measure, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 use crate::watch::Watch;
@@ -78,21 +78,87 @@ pub fn assign<T: Real>(
     workers: &Workers,
     watch: &dyn Watch,
 ) -> ControlFlow<(), Assignment> {
+    assign_moved(data, centres, None, penalty, labels, workers, watch)
+}
+
+/// The same where only some centres have moved since the labels were assigned; none: all may have.
+pub fn assign_moved<T: Real>(
+    data: &Data<T>,
+    centres: &FrozenCentres<T>,
+    moved: Option<&MovedCentres<T>>,
+    penalty: f64,
+    labels: &mut [u32],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> ControlFlow<(), Assignment> {
     let mut total = Assignment::new(centres.n_centres(), data.n_columns());
     scan(
         data,
         labels,
         workers,
         watch,
-        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, penalty, labels }),
+        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, moved, penalty, labels }),
         |part| total.merge(part),
     )?;
     ControlFlow::Continue(total)
 }
 
+/// Centres that have moved since the labels were assigned: a row whose own centre has not moved can only leave it for one of
+/// these, so few distances are enough.
+#[derive(Debug, Clone)]
+pub struct MovedCentres<T> {
+    flags: Vec<bool>,
+    /// The number of each moved centre among all.
+    names: Vec<u32>,
+    /// None if none has moved.
+    centres: Option<FrozenCentres<T>>,
+}
+
+impl<T: Real> MovedCentres<T> {
+    /// Those of the centres whose flag is set.
+    pub fn new(centres: &FrozenCentres<T>, flags: Vec<bool>) -> Self {
+        let names: Vec<u32> = (0..flags.len() as u32).filter(|&k| flags[k as usize]).collect();
+        let offsets: Vec<f64> = names.iter().flat_map(|&k| centres.offset(k as usize).iter().copied()).collect();
+        let centres = (!names.is_empty()).then(|| FrozenCentres::new(offsets, centres.offset(0).len()));
+        MovedCentres { flags, names, centres }
+    }
+
+    /// For every row a centre that is nearest, or no nearer than its own.
+    ///
+    /// # Safety
+    /// To be inlined into a kernel that runs with FUSED and WIDE.
+    #[inline(always)]
+    unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
+        &self,
+        all: &FrozenCentres<T>,
+        rows: Rows<T>,
+        reference: &[T],
+        labels: &[u32],
+        nearest: &mut [u32],
+    ) {
+        nearest.copy_from_slice(labels);
+        if let Some(moved) = &self.centres {
+            // SAFETY: the caller vouches for the instructions.
+            unsafe { moved.nearest_inlined::<FUSED, WIDE>(rows, reference, nearest) };
+            nearest.iter_mut().for_each(|label| *label = self.names[*label as usize]);
+        }
+        // Rows whose own centre has moved may be nearest to any.
+        let open: Vec<usize> =
+            (0..labels.len()).filter(|&n| labels[n] == NO_LABEL || self.flags[labels[n] as usize]).collect();
+        let values: Vec<T> = open.iter().flat_map(|&n| rows.row(n).iter().copied()).collect();
+        if let Ok(gathered) = Rows::new(&values, rows.n_columns()) {
+            let mut found = vec![NO_LABEL; open.len()];
+            // SAFETY: as above.
+            unsafe { all.nearest_inlined::<FUSED, WIDE>(gathered, reference, &mut found) };
+            open.iter().zip(found).for_each(|(&n, label)| nearest[n] = label);
+        }
+    }
+}
+
 struct AssignChunk<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
+    moved: Option<&'a MovedCentres<T>>,
     penalty: f64,
     labels: &'a mut [u32],
 }
@@ -102,13 +168,21 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
-        let AssignChunk { chunk: Chunk { first_row, rows, weights, reference }, centres, penalty, labels } = self;
+        let AssignChunk { chunk: Chunk { first_row, rows, weights, reference }, centres, moved, penalty, labels } =
+            self;
         let d = rows.n_columns();
         let mut found = Assignment::new(centres.n_centres(), d);
         let wide_reference: Vec<f64> = reference.iter().map(|&r| r.into()).collect();
         let mut nearest = vec![NO_LABEL; labels.len()];
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest) };
+        unsafe {
+            match moved {
+                Some(moved) => {
+                    moved.nearest_inlined::<FUSED, WIDE>(centres, rows, reference, labels, &mut nearest);
+                }
+                None => centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest),
+            }
+        }
         for (n, ((row, label), nearest)) in rows.iter().zip(labels.iter_mut()).zip(nearest).enumerate() {
             if *label != nearest {
                 let distance_to = |k: u32| offset_squared_distance(row, reference, centres.offset(k as usize));

@@ -2,7 +2,7 @@
 
 mod assign;
 
-pub use assign::{Assignment, FarRow, assign};
+pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
 
 use crate::data::{Data, Real, Rows};
 use crate::parallel::Workers;

@@ -6,12 +6,14 @@
 use super::{farthest_first_penalty, merge_down};
 use crate::data::{Data, Real};
 use crate::error::Result;
-use crate::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
+use crate::hard::{Algorithm, Clustering, DpMeans, Goal, Ladder, Restarts, Start};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 
 /// Numbers of clusters on either side of K that its loss is compared with (K = 1 always is).
 const NEIGHBOURS: usize = 2;
+/// Passes of a clustering farther away.
+const FAR_PASSES: usize = 10;
 /// Rows x columns x clusters up to which a neighbour is also fitted from starts of its own.
 const SMALL: usize = 1 << 22;
 
@@ -41,8 +43,8 @@ impl PenaltyInterval {
 pub struct ExactFit {
     /// The K-means clustering; its objective and traces are at the middle of `penalties`, where there are any.
     pub clustering: Clustering,
-    /// The penalties for which this K is optimal, as far as the losses found for K - 2 .. K + 2 and 1 tell; none if
-    /// another K is always better.
+    /// The penalties for which this K is optimal, as far as the losses found for its neighbours at distances 1, 2,
+    /// 4, 8, ... and for 1 tell; none if another K is always better.
     pub penalties: Option<PenaltyInterval>,
 }
 
@@ -87,11 +89,47 @@ pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watc
             keep_better(&mut best, warm(&neighbour, k)?);
         }
     }
-    let penalties = if best.stopped { None } else { interval(k, best.loss(), &losses) };
+    let far = if best.stopped { None } else { far_losses(&best, parameters, data, watch) };
+    let Some(far) = far else {
+        return Ok(ExactFit { clustering: Clustering { stopped: true, ..best }, penalties: None });
+    };
+    losses.extend(far);
+    let penalties = interval(k, best.loss(), &losses);
     if let Some(penalties) = penalties {
         price(&mut best, penalties.middle());
     }
     Ok(ExactFit { clustering: best, penalties })
+}
+
+/// Losses farther away, at distances 4, 8, 16, ..., by merges or splits and a few passes: the slope to a near neighbour
+/// says little when K is large. None once the watch has said stop.
+fn far_losses<T: Real>(
+    best: &Clustering,
+    parameters: &DpMeans,
+    data: &Data<T>,
+    watch: &dyn Watch,
+) -> Option<Vec<(usize, f64)>> {
+    let k = best.n_clusters();
+    let most = if best.loss() == 0.0 { k } else { (2 * k).min(data.n_rows()) };
+    let distances = || std::iter::successors(Some(2 * NEIGHBOURS), |d| Some(2 * d));
+    let below = distances().map_while(|d| k.checked_sub(d)).take_while(|other| *other > 1);
+    let above = distances().map(|d| k + d).take_while(|other| *other <= most);
+    let others: Vec<usize> = below.chain(above).collect();
+    if others.is_empty() {
+        return Some(Vec::new());
+    }
+    let workers = Workers::new(parameters.threads);
+    let mut ladder = Ladder::new(data, &workers, watch, FAR_PASSES)?;
+    let mut losses = Vec::new();
+    for other in others {
+        let reference = best.reference.iter().cycle();
+        let offsets: Vec<f64> = merge_down(best, other).iter().zip(reference).map(|(c, r)| c - r).collect();
+        if ladder.stand_on(&offsets, 1).is_break() || ladder.step_to(other).is_break() {
+            return None;
+        }
+        losses.push((ladder.k(), ladder.loss()));
+    }
+    Some(losses.into_iter().filter(|(other, _)| *other != k).collect())
 }
 
 /// Objective and traces at a penalty: all of its runs had this K in the end, so all are raised by (K - 1) penalty.
@@ -190,6 +228,23 @@ mod tests {
             }
         }
         assert!(optimal >= 3);
+    }
+
+    #[test]
+    fn many_clusters_are_judged_by_far_neighbours_too() {
+        // Twelve tight pairs of triples: between 12 and 24 no K pays, though each looks as good as the next one.
+        let mut values = Vec::new();
+        for i in 0..12 {
+            for j in 0..6 {
+                values.push(f64::from(i) * 100.0 + f64::from(j / 3) * 10.0 + f64::from(j % 3) * 0.01);
+            }
+        }
+        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+        for (k, optimal) in [(12, true), (18, false), (24, true)] {
+            let fit = fit_exactly(k, &DpMeans::default(), &data, &Unwatched).unwrap();
+            let wide = fit.penalties.is_some_and(|p| p.high > 1.001 * p.low);
+            assert_eq!(wide, optimal, "K {k}: {:?}", fit.penalties);
+        }
     }
 
     #[test]

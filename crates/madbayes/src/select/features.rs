@@ -1,6 +1,6 @@
 //! A penalty for features from the data: the number of features that survives the widest range of penalties.
 
-use super::persistence::most_persistent;
+use super::{HullPoint, lower_hull};
 use crate::data::{Data, Real};
 use crate::error::Result;
 use crate::hard::Restarts;
@@ -10,6 +10,8 @@ use crate::watch::Watch;
 /// Numbers of features that are tried, and how many more than columns: beyond that, sums of features fit noise.
 const MOST_FEATURES: usize = 12;
 const MORE_THAN_COLUMNS: usize = 2;
+/// Losses below this share of the data's are rounding.
+const NEGLIGIBLE: f64 = 1e-12;
 
 /// A penalty for this data, by persistence over K = 1 .. 12, at most two more than there are columns (B Eq. 6: the hull starts at K = 0 with the sum of squares of the
 /// data); `parameters` gives the row solver, the seed and the threads. Data that are all 0 get a penalty of 1: they have no
@@ -19,7 +21,8 @@ pub fn persistent_feature_penalty<T: Real>(data: &Data<T>, parameters: &BpMeans,
         let x: f64 = x.into();
         x * x
     };
-    let mut losses: Vec<f64> = vec![data.rows().values().iter().map(square).sum::<f64>()];
+    let total: f64 = data.rows().values().iter().map(square).sum();
+    let mut losses = vec![(0, total)];
     let most = MOST_FEATURES.min(data.n_columns() + MORE_THAN_COLUMNS);
     for k in 1..=(most + 1).min(data.n_rows()) {
         let fit = BpMeans {
@@ -30,14 +33,22 @@ pub fn persistent_feature_penalty<T: Real>(data: &Data<T>, parameters: &BpMeans,
             ..parameters.clone()
         }
         .fit(data, watch)?;
-        // What is below rounding is 0.
-        let loss = if fit.loss <= 1e-12 * losses[0] { 0.0 } else { fit.loss };
-        losses.push(loss);
-        if loss == 0.0 || fit.stopped {
+        losses.push((k, fit.loss));
+        if fit.loss <= NEGLIGIBLE * total || fit.stopped {
             break;
         }
     }
-    Ok(most_persistent(&losses).map_or(1.0, |interval| interval.middle()))
+    let hull = lower_hull(&losses, NEGLIGIBLE * total);
+    let chosen = hull.iter().filter(|point| point.k > 0).max_by(|a, b| persistence(a).total_cmp(&persistence(b)));
+    Ok(chosen.map_or(1.0, |point| match point.low > 0.0 && point.low < point.high {
+        true => point.interval().middle(),
+        false => 0.5 * point.high,
+    }))
+}
+
+/// By how much the penalty can change without changing K; where nothing is left to explain, a factor of 100.
+fn persistence(point: &HullPoint) -> f64 {
+    if point.low > 0.0 { point.persistence() } else { 100f64.ln() }
 }
 
 #[cfg(test)]

@@ -1,13 +1,23 @@
-//! From a number of clusters or features to a penalty and back.
+//! From K to the penalty and back: the penalty path, the automatic choice on it, farthest-first, and exactly K clusters.
 
+mod automatic;
+mod climb;
 mod exactly;
 mod farthest_first;
 mod features;
+mod hull;
 mod merge_down;
-mod persistence;
+mod path;
+mod sample;
+mod structureless;
+mod validation;
 
+pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
 pub use features::persistent_feature_penalty;
+pub use hull::{HullPoint, lower_hull};
 use merge_down::merge_down;
-pub use persistence::persistent_penalty;
+pub use path::{ClusterPath, PathSearch, PenaltyPath};
+pub use structureless::Evidence;
+pub use validation::Validation;

@@ -80,6 +80,11 @@ impl Start {
     }
 }
 
+/// Up to `k` seeds relative to the reference point, K x D: the first of them are a start for any smaller K.
+pub(crate) fn seeds<T: Real>(data: &Data<T>, k: usize, rng: &mut Rng, watch: &dyn Watch) -> Vec<f64> {
+    plus_plus(data, &Goal::Exactly(k), rng, watch)
+}
+
 /// The weighted mean of all rows, relative to the reference point.
 pub(crate) fn mean_offset<T: Real>(data: &Data<T>) -> Vec<f64> {
     let mut sum = vec![0.0; data.n_columns()];
