@@ -74,11 +74,11 @@ fn check<T: Real>(data: &Data<T>, fit: &Features, tolerance: f64) {
 
 #[rstest]
 fn every_way_gives_a_falling_trace_and_the_objective_of_its_result(
-    #[values(penalty(25.0), penalty(400.0), FeatureGoal::Exactly(4), FeatureGoal::Exactly(9))] goal: FeatureGoal,
+    #[values(penalty(60.0), penalty(400.0), FeatureGoal::Exactly(4), FeatureGoal::Exactly(7))] goal: FeatureGoal,
     #[values(FeatureStart::Spectral, FeatureStart::PlusPlus)] start: FeatureStart,
     #[values(true, false)] polish: bool,
 ) {
-    let (x, ..) = planted(60, 12, 4, 0.7, 1);
+    let (x, ..) = planted(40, 12, 4, 0.7, 1);
     let data = data(&x, 12);
     for algorithm in ALGORITHMS {
         for row_solver in SOLVERS {
@@ -95,23 +95,23 @@ fn every_way_gives_a_falling_trace_and_the_objective_of_its_result(
 #[test]
 fn bits_do_not_depend_on_threads() {
     let (few, ..) = planted(80, 20, 5, 1.0, 2);
-    let (many, ..) = planted(10_000, 12, 4, 0.5, 3);
+    let (many, ..) = planted(9_000, 8, 4, 0.5, 3);
     let narrow: Vec<f32> = many.iter().map(|x| *x as f32).collect();
     for start in [FeatureStart::Spectral, FeatureStart::PlusPlus] {
         let with = |threads: usize| BpMeans {
             start: start.clone(),
             threads,
-            restarts: Restarts::Exactly(20),
-            ..BpMeans::k_features(6)
+            restarts: Restarts::Exactly(9),
+            ..BpMeans::k_features(5)
         };
         let one = with(1).fit(&data(&few, 20), &Unwatched).unwrap();
         assert_eq!(one, with(2).fit(&data(&few, 20), &Unwatched).unwrap());
         assert_eq!(one, with(5).fit(&data(&few, 20), &Unwatched).unwrap());
         let with = |threads: usize| BpMeans { threads, restarts: Restarts::Exactly(2), ..with(threads) };
-        let one = with(1).fit(&data(&many, 12), &Unwatched).unwrap();
-        assert_eq!(one, with(3).fit(&data(&many, 12), &Unwatched).unwrap());
-        let one = with(1).fit(&data(&narrow, 12), &Unwatched).unwrap();
-        assert_eq!(one, with(3).fit(&data(&narrow, 12), &Unwatched).unwrap());
+        let one = with(1).fit(&data(&many, 8), &Unwatched).unwrap();
+        assert_eq!(one, with(3).fit(&data(&many, 8), &Unwatched).unwrap());
+        let one = with(1).fit(&data(&narrow, 8), &Unwatched).unwrap();
+        assert_eq!(one, with(3).fit(&data(&narrow, 8), &Unwatched).unwrap());
     }
 }
 
