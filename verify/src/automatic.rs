@@ -166,7 +166,7 @@ fn structureless() -> Result<String> {
             for seed in 0..10 {
                 let gaussian = |long_axis: f64| -> Vec<f64> {
                     let mut rng = stream(seed, Stream::Simulation);
-                    let scale = |i: usize| if i % d == 0 { long_axis } else { 1.0 };
+                    let scale = |i: usize| if i.is_multiple_of(d) { long_axis } else { 1.0 };
                     (0..n * d).map(|i| scale(i) * rng.sample::<f64, _>(StandardNormal)).collect()
                 };
                 for (i, values) in [uniform(n, d, seed), gaussian(1.0), gaussian(3.0)].iter().enumerate() {
