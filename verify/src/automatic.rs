@@ -48,8 +48,15 @@ const SETS: [(&str, bool, Option<usize>); 26] = [
     ("yeast", true, Some(10)),
 ];
 
-/// Values, columns and labels of a shared set of any format.
-fn load(name: &str) -> Option<(Vec<f64>, usize, Vec<String>)> {
+/// Values, columns and labels of a shared set of any format; no labels where the last column is none.
+fn load(name: &str, labelled: bool) -> Option<(Vec<f64>, usize, Vec<String>)> {
+    if !labelled {
+        let (values, d, last) = shared(name)?;
+        let mut last = last.iter().filter_map(|cell| cell.parse().ok());
+        let row = |n: usize| values[n * d..(n + 1) * d].iter().copied().chain(last.next()).collect::<Vec<f64>>();
+        let n_rows = shared(name)?.2.len();
+        return Some(((0..n_rows).flat_map(row).collect(), d + 1, Vec::new()));
+    }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../shared/data/clustering/{name}.npz"));
     let Ok(file) = File::open(path) else { return shared(name) };
     let mut archive = NpzReader::new(file).ok()?;
@@ -92,7 +99,7 @@ pub fn automatic_choice() -> Result<String> {
          |---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, standardised, labelled) in SETS {
-        let Some((mut values, d, labels)) = load(name) else {
+        let Some((mut values, d, labels)) = load(name, labelled.is_some()) else {
             page += &format!("| {name} | skipped: the data are not here | | | | | | | | |\n");
             continue;
         };

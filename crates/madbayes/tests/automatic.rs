@@ -48,7 +48,7 @@ fn clear_clusters_are_counted_and_the_penalty_finds_them(
 
 fn gaussian(n: usize, d: usize, long_axis: f64, seed: u64) -> Vec<f64> {
     let mut rng = stream(seed, Stream::Simulation);
-    let mut draw = |i: usize| rng.sample::<f64, _>(StandardNormal) * if i % d == 0 { long_axis } else { 1.0 };
+    let mut draw = |i: usize| rng.sample::<f64, _>(StandardNormal) * if i.is_multiple_of(d) { long_axis } else { 1.0 };
     (0..n * d).map(&mut draw).collect()
 }
 

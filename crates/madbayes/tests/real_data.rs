@@ -86,7 +86,12 @@ fn the_number_of_clusters_is_found(#[case] name: &str, #[case] k: usize) {
         standardised(&mut values, d);
     }
     let found = automatic(&common::data(&values, d), &DpMeans::default(), &Unwatched).unwrap().choice;
-    println!("{name}: {found:?}");
+    println!(
+        "{name}: {}, confidence {:.2}, runners-up {:?}",
+        found.k,
+        found.confidence,
+        found.runners_up.iter().map(|c| c.k).collect::<Vec<_>>()
+    );
     assert_eq!(found.k, k);
     // Real data often have two right answers: the three species are two groups, one of which divides.
     if name == "iris.csv" {
