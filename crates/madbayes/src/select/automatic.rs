@@ -29,6 +29,8 @@ const FEW: usize = 5;
 /// Candidates that are compared with data without structure: the best, and of those up to this K as many as make three.
 const TRIED: usize = 3;
 const SMALL: usize = 12;
+/// References are not clustered further than this: a larger K is judged by the smaller ones beside it.
+const MOST_TESTED: usize = 32;
 /// Runners-up that are named.
 const RUNNERS_UP: usize = 4;
 /// Numbers of groups that are looked at first.
@@ -161,7 +163,7 @@ fn judge<T: Real>(
         Some(Ok(seen)) => seen,
         _ => data,
     };
-    let largest = first.k.max(SMALL).min(seen.n_rows() / 2);
+    let largest = first.k.clamp(SMALL, MOST_TESTED).min(seen.n_rows() / 2);
     let tried: Vec<&Candidate> = ranked.iter().filter(|c| c.k <= largest).take(TRIED).collect();
     let ks: Vec<usize> = tried.iter().map(|c| c.k).collect();
     let score = |points: &[HullPoint]| candidates(points, 0.0).first().map_or(0.0, |c| c.score);
