@@ -7,6 +7,7 @@ mod common;
 mod automatic;
 mod buffet;
 mod clusters;
+mod features;
 mod sampler;
 
 use anyhow::{Context, Result, bail};
@@ -21,6 +22,8 @@ const STUDIES: &[Study] = &[
     ("best-known", clusters::best_known),
     ("starts", clusters::starts),
     ("automatic", automatic::automatic_choice),
+    ("features-optimum", features::optimum),
+    ("features-planted", features::planted),
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
     ("limit", sampler::limit),

@@ -1,6 +1,9 @@
 //! Feature learning as a whole: traces fall, objectives are those of what is returned, bits do not depend on threads,
 //! optima of small problems are reached, and planted features are found.
 
+mod common;
+
+use common::{brute_force_features, data};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{
     BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, Restarts, RowSolver, allocate, reconstruct,
@@ -33,10 +36,6 @@ fn planted(n: usize, d: usize, k: usize, noise: f64, seed: u64) -> (Vec<f64>, Al
     x.iter_mut().for_each(|x| *x += noise * Distribution::<f64>::sample(&StandardNormal, &mut rng));
     let loss = collapsed_loss(&z, &data(&x, d));
     (x, z, loss)
-}
-
-fn data<T: Real>(values: &[T], d: usize) -> Data<'_, T> {
-    Data::new(Rows::new(values, d).unwrap()).unwrap()
 }
 
 /// Everything that must hold of any result, in plain loops.
@@ -115,19 +114,6 @@ fn bits_do_not_depend_on_threads() {
     }
 }
 
-/// The least of the objective over all allocations with at most, or exactly, so many features.
-fn brute_force(values: &[f64], d: usize, goal: FeatureGoal) -> f64 {
-    let n = values.len() / d;
-    let all = |k: usize| {
-        let data = data(values, d);
-        Allocation::all_multisets(n, k).map(move |z| collapsed_loss(&z, &data)).fold(f64::INFINITY, f64::min)
-    };
-    match goal {
-        FeatureGoal::Exactly(k) => all(k),
-        _ => (0..=3.min(n)).map(|k| goal.objective(all(k), k)).fold(f64::INFINITY, f64::min),
-    }
-}
-
 #[test]
 fn small_problems_are_never_solved_below_their_optimum_and_nearly_always_to_it() {
     let mut solved = std::collections::BTreeMap::<String, usize>::new();
@@ -142,7 +128,7 @@ fn small_problems_are_never_solved_below_their_optimum_and_nearly_always_to_it()
             FeatureGoal::Penalty { penalty: 0.5, max_features: Some(3) },
             FeatureGoal::Penalty { penalty: 3.0, max_features: Some(3) },
         ] {
-            let best = brute_force(&x, d, goal);
+            let best = brute_force_features(&x, d, goal);
             problems += 1;
             for (name, parameters) in [
                 ("default", BpMeans { goal, ..BpMeans::default() }),

@@ -5,9 +5,10 @@ pub mod buffet;
 pub mod exact;
 
 use madbayes::data::{Data, Real, Rows};
-use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Start};
+use madbayes::hard::{Algorithm, Clustering, DpMeans, FeatureGoal, Goal, Start};
+use madbayes::likelihood::collapsed_loss;
 use madbayes::random::{Stream, stream};
-use madbayes::structure::Partition;
+use madbayes::structure::{Allocation, Partition};
 use madbayes::watch::Unwatched;
 use rand::RngExt;
 
@@ -88,4 +89,17 @@ pub fn success_rate(algorithm: Algorithm, start: Start, data_sets: usize) -> f64
         }
     }
     f64::from(solved as u32) / f64::from(problems as u32)
+}
+
+/// The least of the objective over all allocations with at most, or exactly, so many features.
+pub fn brute_force_features(values: &[f64], d: usize, goal: FeatureGoal) -> f64 {
+    let n = values.len() / d;
+    let all = |k: usize| {
+        let data = data(values, d);
+        Allocation::all_multisets(n, k).map(move |z| collapsed_loss(&z, &data)).fold(f64::INFINITY, f64::min)
+    };
+    match goal {
+        FeatureGoal::Exactly(k) => all(k),
+        _ => (0..=3.min(n)).map(|k| goal.objective(all(k), k)).fold(f64::INFINITY, f64::min),
+    }
 }

@@ -36,8 +36,16 @@ impl Search<'_> {
         }
     }
 
+    /// Whether polishing has taken as much work as it may.
+    fn is_spent(&self) -> bool {
+        self.work > self.most_work
+    }
+
     /// Settles a trial while it can still come below the features as they are, and takes it if it does.
     fn attempt(&mut self, core: &mut Core, mut trial: Core, first: Option<Frozen>) -> ControlFlow<(), bool> {
+        if self.is_spent() {
+            return ControlFlow::Continue(false);
+        }
         let target = self.objective(core);
         self.refill(&mut trial);
         self.lower(&mut trial, first, target)?;
@@ -67,7 +75,7 @@ impl Search<'_> {
     /// A_i + A_j or A_i - A_j instead of A_i, until a round of all pairs helps no more.
     fn change_basis(&mut self, core: &mut Core) -> ControlFlow<(), bool> {
         let (mut helped, mut at, mut quiet) = (false, 0, 0);
-        while core.k() <= PAIRS && quiet < 2 * core.k() * core.k() {
+        while !self.is_spent() && core.k() <= PAIRS && quiet < 2 * core.k() * core.k() {
             let k = core.k();
             at = (at + 1) % (2 * k * k);
             quiet += 1;
@@ -86,7 +94,7 @@ impl Search<'_> {
     /// Drops each feature and grows another from what is left, until a round of all features helps no more.
     fn regrow_each(&mut self, core: &mut Core) -> ControlFlow<(), bool> {
         let (mut helped, mut feature, mut quiet) = (false, 0, 0);
-        while quiet < core.k() {
+        while !self.is_spent() && quiet < core.k() {
             feature = (feature + 1) % core.k();
             quiet += 1;
             let rest = core.without(feature, self.products);
@@ -103,7 +111,7 @@ impl Search<'_> {
     fn up_and_down(&mut self, core: &mut Core, deeply: bool) -> ControlFlow<(), bool> {
         for along_axis in [true, false] {
             let mut more = if along_axis { self.grown_along_axis(core) } else { self.grown_at_largest(core) };
-            if more.k() > MOST {
+            if more.k() > MOST || self.is_spent() {
                 break;
             }
             // Objectives of another K are no part of the trace.

@@ -76,6 +76,8 @@ pub(super) struct Scratch {
     rounded_sure: Vec<bool>,
     /// Partial sums of the search, K x (K + 1).
     partial: Vec<f64>,
+    /// Decisions that searches have taken since this was last set to 0.
+    pub decisions: u64,
 }
 
 impl RowProblem {
@@ -321,7 +323,7 @@ impl RowProblem {
     /// The best row if it costs less than `known`: branch and bound on |R z - y|^2 - |y|^2, R'y = c.
     fn search(&self, c: &[f64], known: f64, scratch: &mut Scratch) -> Option<u64> {
         let k = self.k;
-        let Scratch { target, partial, .. } = scratch;
+        let Scratch { target, partial, decisions, .. } = scratch;
         target.clear();
         for i in 0..k {
             let solved: f64 = (0..i).map(|j| self.upper[j * k + i] * target[j]).sum();
@@ -350,6 +352,7 @@ impl RowProblem {
             }
             let (diagonal, left) = (self.upper[level * k + level], partial[(level + 1) * k + level]);
             let nearest = left > 0.5 * diagonal;
+            *decisions += 1;
             let on = nearest == (tried[level] == 0);
             tried[level] += 1;
             let rest = if on { left - diagonal } else { left };

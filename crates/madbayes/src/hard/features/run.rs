@@ -19,11 +19,17 @@ use crate::watch::{Step, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Work that all runs of the automatic number together may take, in units of N K^4: a polished run takes about one.
-const BUDGET: f64 = 1e7;
+/// No further automatic runs begin when those before have taken so many multiply-adds.
+const BUDGET: u64 = 1_000_000_000;
+/// Multiply-adds that one run may take for polishing: features of noise can be polished for ever.
+const POLISHING: u64 = 500_000_000;
 /// The most automatic runs, and how many of them must agree on the best for the others to be left out.
 const MOST_RUNS: usize = 12;
 const AGREEING: usize = 4;
+/// N K^4 below which there are four times as many runs: on few rows many starts end alike, short of the best.
+const TINY: usize = 10_000;
+/// Multiply-adds of all runs above which threads bring more than they cost.
+const MANY: u64 = 20_000_000;
 /// Random changes that a later run begins with.
 const KICKS: usize = 5;
 /// Most sweeps of the collapsed algorithm within polishing.
@@ -61,6 +67,8 @@ struct Ran {
     core: Core,
     trace: Vec<f64>,
     tried: BTreeMap<usize, f64>,
+    /// Multiply-adds.
+    work: u64,
     converged: bool,
     stopped: bool,
 }
@@ -69,7 +77,7 @@ impl Ran {
     /// Nothing yet but no features.
     fn new(products: &Products) -> Self {
         let core = Core::of_rows(vec![0; products.n_rows], 0, products);
-        Ran { core, trace: Vec::new(), tried: BTreeMap::new(), converged: false, stopped: false }
+        Ran { core, trace: Vec::new(), tried: BTreeMap::new(), work: 0, converged: false, stopped: false }
     }
 }
 
@@ -87,6 +95,8 @@ impl Runs<'_> {
             number,
             max_passes: self.parameters.max_passes,
             scratch: Scratch::default(),
+            work: 0,
+            most_work: 0,
             trace: Vec::new(),
         }
     }
@@ -94,22 +104,19 @@ impl Runs<'_> {
     /// The best of as many runs as `restarts` says. The first may also start from features with one less (`warm`).
     pub fn best(&self, goal: FeatureGoal, warm: Option<&Core>, restarts: Restarts) -> Ended {
         let first = self.run(goal, 0, None, warm);
-        let k = first.core.k().max(1) as f64;
-        let work = self.products.n_rows as f64 * k.powi(4);
+        let times = if self.products.n_rows * first.core.k().pow(4) < TINY { 4 } else { 1 };
         let runs = match restarts {
             Restarts::Exactly(runs) => runs,
-            Restarts::Auto if self.is_random() => (BUDGET / work).clamp(1.0, MOST_RUNS as f64) as usize,
+            Restarts::Auto if self.is_random() => times * MOST_RUNS,
             Restarts::Auto => 1,
         };
+        let agree = |all: &[Ran]| self.agreeing(all, goal) >= times * AGREEING;
+        let enough = |all: &[Ran]| agree(all) || all.iter().map(|r| r.work).sum::<u64>() > BUDGET;
         let _ = self.watch.step(&Step::Run { run: 0, of: runs });
-        // Threads cost more than they bring for a few short runs.
-        let many = work * runs as f64 > 2e6 || runs > MOST_RUNS;
+        let many = first.work * runs as u64 > MANY || runs > times * MOST_RUNS;
         let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
         let mut all = vec![first];
-        while all.len() < runs
-            && !all.iter().any(|r| r.stopped)
-            && !(restarts == Restarts::Auto && self.agree(&all, goal))
-        {
+        while all.len() < runs && !all.iter().any(|r| r.stopped) && !(restarts == Restarts::Auto && enough(&all)) {
             let from = all.len();
             // In fours, whatever the number of threads: later ones begin with what the earlier ones found.
             let wave = if self.parameters.start == FeatureStart::PlusPlus { runs } else { AGREEING }.min(runs - from);
@@ -121,7 +128,7 @@ impl Runs<'_> {
             }));
         }
         // The best of several, and the one that owes nothing to chance, are worth a closer look.
-        if all.len() >= MOST_RUNS && self.parameters.polish && !self.agree(&all, goal) {
+        if all.len() >= MOST_RUNS && self.parameters.polish && !agree(&all) {
             for number in BTreeSet::from([0, best_of(&all, goal)]) {
                 let mut search = self.search(goal, number);
                 let ran = &mut all[number];
@@ -144,11 +151,11 @@ impl Runs<'_> {
         Ended { core, traces, best_run, tried, converged, stopped }
     }
 
-    /// Whether enough runs have found the same best objective.
-    fn agree(&self, all: &[Ran], goal: FeatureGoal) -> bool {
+    /// How many runs have found the same best objective.
+    fn agreeing(&self, all: &[Ran], goal: FeatureGoal) -> usize {
         let objectives: Vec<f64> = all.iter().map(|r| goal.objective(r.core.loss, r.core.k())).collect();
         let best = objectives.iter().copied().fold(f64::INFINITY, f64::min);
-        objectives.iter().filter(|o| **o <= best + 1e-9 * best + 1e-12 * self.products.total).count() >= AGREEING
+        objectives.iter().filter(|o| **o <= best + 1e-9 * best + 1e-12 * self.products.total).count()
     }
 
     /// Whether another run could end elsewhere.
@@ -186,7 +193,7 @@ impl Runs<'_> {
             search.trace = trace;
         }
         let ended = begun.is_continue().then(|| self.lower(&mut search, ran));
-        ran.trace = search.trace;
+        (ran.trace, ran.work) = (search.trace, search.work);
         match ended {
             Some(ended) => ended,
             None => ControlFlow::Break(()),
@@ -202,8 +209,9 @@ impl Runs<'_> {
         if self.parameters.polish { self.polish(search, ran, false) } else { ControlFlow::Continue(()) }
     }
 
-    /// Moves and collapsed sweeps until neither helps.
+    /// Moves and collapsed sweeps until neither helps, or the work is enough.
     fn polish(&self, search: &mut Search, ran: &mut Ran, deeply: bool) -> ControlFlow<()> {
+        search.most_work = search.work + POLISHING;
         loop {
             search.polish(&mut ran.core, deeply)?;
             let before = search.objective(&ran.core);

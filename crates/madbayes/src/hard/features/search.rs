@@ -22,6 +22,10 @@ pub(super) struct Search<'a> {
     pub number: usize,
     pub max_passes: usize,
     pub scratch: Scratch,
+    /// What passes have taken so far, in multiply-adds: a measure that is the same on every machine.
+    pub work: u64,
+    /// The work beyond which no further moves are tried.
+    pub most_work: u64,
     /// The objective after every pass and every move that was kept.
     pub trace: Vec<f64>,
 }
@@ -79,6 +83,8 @@ impl Search<'_> {
         let frozen = frozen.unwrap_or_else(|| core.frozen());
         let k = core.k();
         let mut changed = core.pass(frozen, self.solver, self.products, &mut self.scratch);
+        let decisions = std::mem::take(&mut self.scratch.decisions);
+        self.work += (self.products.n_rows * (k * k + changed)) as u64 + decisions * k as u64;
         if penalty > 0.0 {
             changed += self.drop_unpaid(core);
             if core.k() < self.cap() {
