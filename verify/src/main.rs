@@ -30,6 +30,7 @@ const STUDIES: &[Study] = &[
     ("ibp-posterior", buffet::posterior),
     ("ibp-geweke", buffet::geweke),
     ("ibp-starts", buffet::starts),
+    ("ibp-tabletop", buffet::tabletop),
 ];
 
 fn main() -> Result<()> {
