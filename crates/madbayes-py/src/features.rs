@@ -8,7 +8,7 @@ use madbayes::hard::Restarts;
 use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver};
 use madbayes::model::{BuffetStart, FeatureModel, IndianBuffet};
 use madbayes::parallel::Workers;
-use madbayes::select::persistent_feature_penalty;
+use madbayes::select::{Choice, fit_features_automatically};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -104,24 +104,21 @@ fn fit_features<'py>(
     with_matrix!(x, |array| {
         let data = data(array, None)?;
         let (fitted, interrupted) = listen(py, progress, |watch| fit(&data, parameters, choose, watch))?;
-        let (features, penalty) = fitted.map_err(value_error)?;
-        features_dictionary(py, features, penalty, columns, seed, interrupted)
+        let (features, choice) = fitted.map_err(value_error)?;
+        features_dictionary(py, features, choice, columns, seed, interrupted)
     })
 }
 
 fn fit<T: Real>(
     data: &Data<T>,
-    mut parameters: BpMeans,
+    parameters: BpMeans,
     choose: bool,
     watch: &dyn madbayes::watch::Watch,
-) -> madbayes::Result<(Features, Option<f64>)> {
+) -> madbayes::Result<(Features, Option<Choice>)> {
     parameters.check(data)?;
-    if let FeatureGoal::Penalty { mut penalty, max_features } = parameters.goal {
-        if choose {
-            penalty = persistent_feature_penalty(data, &parameters, watch)?;
-            parameters.goal = FeatureGoal::Penalty { penalty, max_features };
-        }
-        return Ok((parameters.fit(data, watch)?, Some(penalty)));
+    if choose && let FeatureGoal::Penalty { .. } = parameters.goal {
+        let (features, choice) = fit_features_automatically(data, &parameters, watch)?;
+        return Ok((features, Some(choice)));
     }
     Ok((parameters.fit(data, watch)?, None))
 }
@@ -129,12 +126,16 @@ fn fit<T: Real>(
 fn features_dictionary<'py>(
     py: Python<'py>,
     features: Features,
-    penalty: Option<f64>,
+    choice: Option<Choice>,
     columns: Vec<String>,
     seed: u64,
     interrupted: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
+    let penalty = match features.goal {
+        FeatureGoal::Penalty { penalty, .. } => Some(penalty),
+        FeatureGoal::Exactly(_) => None,
+    };
     let model = FeatureModel::new(&features, columns, penalty, seed);
     out.set_item("allocation", bits(py, &features.allocation)?)?;
     out.set_item("components", matrix(py, &features.components, features.n_columns)?)?;

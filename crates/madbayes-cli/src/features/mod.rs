@@ -15,7 +15,7 @@ use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::Restarts;
 use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, RowSolver};
 use madbayes::model::FeatureModel;
-use madbayes::select::persistent_feature_penalty;
+use madbayes::select::fit_features_automatically;
 use report::Answer;
 use std::path::Path;
 use std::time::Instant;
@@ -43,20 +43,21 @@ fn learn<T: Real>(arguments: &FeatureArguments, source: &Source, values: &[T]) -
 }
 
 fn fit<T: Real>(arguments: &FeatureArguments, source: &Source, prepared: &Prepared, data: Data<T>) -> Result<()> {
-    let mut parameters = parameters(arguments);
+    let parameters = parameters(arguments);
     parameters.check(&data)?;
     let watching = Watching::counting("features", arguments.output.quiet, arguments.work.time_limit)?;
     let begin = Instant::now();
-    let mut penalty = None;
-    if let FeatureGoal::Penalty { max_features, .. } = parameters.goal {
-        let chosen = match arguments.penalty {
-            Some(Penalty::Value(given)) => given,
-            Some(Penalty::Auto) | None => persistent_feature_penalty(&data, &parameters, &watching)?,
-        };
-        penalty = Some(chosen);
-        parameters.goal = FeatureGoal::Penalty { penalty: chosen, max_features };
-    }
-    let features = parameters.fit(&data, &watching)?;
+    let (features, choice) = match (parameters.goal, arguments.penalty) {
+        (FeatureGoal::Penalty { .. }, Some(Penalty::Auto) | None) => {
+            let (features, choice) = fit_features_automatically(&data, &parameters, &watching)?;
+            (features, Some(choice))
+        }
+        _ => (parameters.fit(&data, &watching)?, None),
+    };
+    let penalty = match features.goal {
+        FeatureGoal::Penalty { penalty, .. } => Some(penalty),
+        FeatureGoal::Exactly(_) => None,
+    };
     let seconds = begin.elapsed().as_secs_f64();
     watching.finish();
     if features.stopped && !arguments.output.quiet {
@@ -70,15 +71,18 @@ fn fit<T: Real>(arguments: &FeatureArguments, source: &Source, prepared: &Prepar
     if let Some(folder) = &arguments.plots {
         plots::write(folder, source, &model, &features)?;
     }
-    Answer { arguments, source, prepared, features: &features, model: &model, seconds }.tell()
+    Answer { arguments, source, prepared, features: &features, choice: choice.as_ref(), model: &model, seconds }.tell()
 }
 
 fn parameters(arguments: &FeatureArguments) -> BpMeans {
     BpMeans {
         goal: match arguments.components {
             Some(k) => FeatureGoal::Exactly(k),
-            // The penalty itself is filled in once the data are there.
-            None => FeatureGoal::Penalty { penalty: 1.0, max_features: arguments.max_components },
+            None => {
+                // A penalty that the data choose is filled in once they are there.
+                let penalty = if let Some(Penalty::Value(given)) = arguments.penalty { given } else { 1.0 };
+                FeatureGoal::Penalty { penalty, max_features: arguments.max_components }
+            }
         },
         algorithm: match arguments.algorithm {
             FeatureAlgorithmName::Alternating => FeatureAlgorithm::Alternating,

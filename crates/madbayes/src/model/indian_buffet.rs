@@ -4,9 +4,9 @@ use super::FeatureModel;
 use crate::data::{Data, Real};
 use crate::error::Result;
 use crate::gibbs::{IbpChain, IbpSampler, IbpStart, IbpState, split_r_hat};
-use crate::hard::{BpMeans, FeatureGoal};
+use crate::hard::BpMeans;
 use crate::prior::Ibp;
-use crate::select::persistent_feature_penalty;
+use crate::select::fit_features_automatically;
 use crate::structure::Allocation;
 use crate::watch::{Silently, Watch};
 
@@ -85,9 +85,7 @@ impl IndianBuffet {
     /// The features of BP-means at the penalty the data suggest.
     fn bp_means<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Allocation> {
         let parameters = BpMeans { seed: self.sampler.seed, threads: self.sampler.threads, ..BpMeans::default() };
-        let penalty = persistent_feature_penalty(data, &parameters, watch)?;
-        let goal = FeatureGoal::Penalty { penalty, max_features: None };
-        Ok(BpMeans { goal, ..parameters }.fit(data, watch)?.allocation)
+        Ok(fit_features_automatically(data, &parameters, watch)?.0.allocation)
     }
 }
 

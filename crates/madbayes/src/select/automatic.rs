@@ -81,8 +81,13 @@ pub struct Automatic {
 /// All K > 1 that persist, the highest score first. `resolution`: a lower end of penalties for a K whose loss is 0, below
 /// which equal rows say nothing.
 pub fn candidates(points: &[HullPoint], resolution: f64) -> Vec<Candidate> {
+    ranked(points, resolution, 2)
+}
+
+/// The same for all K from `least`.
+pub(super) fn ranked(points: &[HullPoint], resolution: f64, least: usize) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = Vec::new();
-    for point in points.iter().skip(1).filter(|point| point.k > 1) {
+    for point in points.iter().skip(1).filter(|point| point.k >= least) {
         let low = if point.loss == 0.0 { point.low.max(resolution) } else { point.low };
         let persistence = (point.high / low).ln().clamp(0.0, MOST_PERSISTENCE);
         let score = (point.k as f64).sqrt() * persistence;
@@ -117,7 +122,9 @@ pub fn automatic<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watc
         candidates(&path.path.points, resolution).into_iter().filter(|c| c.k <= largest).collect();
     let workers = Workers::new(parameters.threads);
     let (chosen, evidence) = judge(data, &ranked, parameters.seed, &workers, watch);
-    Ok(Automatic { choice: choice(&path.path, &ranked, chosen, evidence), path })
+    let one = path.path.points.first().copied();
+    let one = one.unwrap_or(HullPoint { k: 1, loss: 0.0, low: 0.0, high: f64::INFINITY });
+    Ok(Automatic { choice: choice(&one, &ranked, chosen, evidence, LOSS_EVIDENCE), path })
 }
 
 /// A penalty for the number of clusters the data suggest. Data whose rows are all equal get a penalty of 1: they are one
@@ -176,22 +183,31 @@ fn judge<T: Real>(
     ((stands_out || evidence.loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
 }
 
-fn choice(path: &PenaltyPath, ranked: &[Candidate], chosen: Option<Candidate>, evidence: Option<Evidence>) -> Choice {
-    let runners_up: Vec<Candidate> =
-        ranked.iter().filter(|c| chosen.is_none_or(|chosen| c.k != chosen.k)).take(RUNNERS_UP).copied().collect();
+/// The choice of a candidate, or of `fallback` where there is none; `enough` is the evidence of loss that would have made one.
+pub(super) fn choice(
+    fallback: &HullPoint,
+    ranked: &[Candidate],
+    chosen: Option<Candidate>,
+    evidence: Option<Evidence>,
+    enough: f64,
+) -> Choice {
+    let k = chosen.map_or(fallback.k, |chosen| chosen.k);
+    let runners_up: Vec<Candidate> = ranked.iter().filter(|c| c.k != k).take(RUNNERS_UP).copied().collect();
     match chosen {
         Some(best) => {
             let next = runners_up.first().map_or(0.0, |c| c.score);
             let confidence = (1.0 - next / best.score).clamp(0.0, 1.0);
-            let (k, penalties) = (best.k, best.penalties);
+            let penalties = best.penalties;
             Choice { k, penalty: penalties.middle(), penalties, confidence, runners_up, evidence }
         }
         None => {
-            let low = path.points.first().map_or(0.0, |point| if point.low.is_finite() { point.low } else { 0.0 });
-            let penalties = PenaltyInterval { low, high: f64::INFINITY };
-            let nearness = evidence
-                .map_or(0.0, |e| (e.loss / LOSS_EVIDENCE).max(e.persistence / PERSISTENCE_EVIDENCE).clamp(0.0, 1.0));
-            Choice { k: 1, penalty: penalties.middle(), penalties, confidence: 1.0 - nearness, runners_up, evidence }
+            // Of the first K nothing is known below an infinite end.
+            let low = if fallback.low.is_finite() { fallback.low } else { 0.0 };
+            let penalties = PenaltyInterval { low, high: fallback.high };
+            let nearness =
+                evidence.map_or(0.0, |e| (e.loss / enough).max(e.persistence / PERSISTENCE_EVIDENCE).clamp(0.0, 1.0));
+            let confidence = 1.0 - nearness;
+            Choice { k, penalty: penalties.middle(), penalties, confidence, runners_up, evidence }
         }
     }
 }

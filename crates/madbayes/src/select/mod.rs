@@ -1,10 +1,11 @@
 //! From K to the penalty and back: the penalty path, the automatic choice on it, farthest-first, and exactly K clusters.
 
 mod automatic;
+mod automatic_features;
 mod climb;
 mod exactly;
 mod farthest_first;
-mod features;
+mod feature_path;
 mod hull;
 mod merge_down;
 mod path;
@@ -13,9 +14,10 @@ mod structureless;
 mod validation;
 
 pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
+pub use automatic_features::{AutomaticFeatures, automatic_features, fit_features_automatically};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
-pub use features::persistent_feature_penalty;
+pub use feature_path::FeaturePath;
 pub use hull::{HullPoint, lower_hull};
 use merge_down::merge_down;
 pub use path::{ClusterPath, PathSearch, PenaltyPath};

@@ -5,7 +5,9 @@
 
 use super::climb::Climb;
 use super::hull::{HullPoint, lower_hull};
+use super::sample::sampled;
 use crate::data::{Data, Real, Rows};
+use crate::hard::{BpMeans, Features, Restarts};
 use crate::linalg::{dot, symmetric_eigen};
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
@@ -20,6 +22,8 @@ const SHAPES: [Shape; 3] = [Shape::Gaussian, Shape::Box, Shape::TurnedBox];
 const LEAST_LOOK: usize = 6;
 /// Columns up to which a box may lie askew: with more, any direction askew to the columns is close to Gaussian.
 const TURNED_COLUMNS: usize = 3;
+/// Rows whose features are compared with those of data without any.
+const FEATURE_ROWS: usize = 512;
 /// Directions that hold less than this share of the largest variance do not count.
 const FLAT: f64 = 1e-10;
 
@@ -79,6 +83,44 @@ pub(super) fn evidence<T: Real>(
     };
     let persistence = least(&|shown| shown.score);
     Some((0..trial.ks.len()).map(|i| Evidence { persistence, loss: least(&|shown| shown.gains[i]) }).collect())
+}
+
+/// How many standard deviations more of the loss K features explain than in data of the same mean and covariance; none once
+/// the watch has said stop.
+pub(super) fn feature_evidence<T: Real>(
+    data: &Data<T>,
+    k: usize,
+    seed: u64,
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> Option<f64> {
+    let sample = sampled(data, FEATURE_ROWS, seed);
+    let seen = sample.as_ref().and_then(|rows| rows.data().ok());
+    let seen = seen.as_ref().unwrap_or(data);
+    let spread = Spread::of(seen);
+    let mean: Vec<f64> =
+        crate::hard::mean_offset(seen).iter().zip(seen.reference()).map(|(m, &r)| m + r.into()).collect();
+    let parameters =
+        BpMeans { polish: false, restarts: Restarts::Exactly(1), seed, threads: 1, ..BpMeans::k_features(k) };
+    let gain = |fit: crate::Result<Features>| {
+        let fit = fit.ok().filter(|fit| !fit.stopped)?;
+        Some(-fit.loss.max(f64::MIN_POSITIVE).ln())
+    };
+    let found = gain(parameters.fit(seen, watch))?;
+    let drawn = workers.map(2 * DRAWS, |i| {
+        let values = spread.draw(SHAPES[i / DRAWS], seen.n_rows(), seed, i as u32);
+        // Back from the principal axes, about the mean.
+        let r = spread.deviations.len();
+        let rows: Vec<f64> = values
+            .chunks_exact(r.max(1))
+            .flat_map(|row| {
+                spread.axes.chunks_exact(r.max(1)).zip(&mean).map(move |(axis, mean)| mean + dot(axis, row))
+            })
+            .collect();
+        gain(parameters.fit(&Data::new(Rows::new(&rows, mean.len()).ok()?).ok()?, watch))
+    });
+    let drawn: Vec<f64> = drawn.into_iter().collect::<Option<_>>()?;
+    Some(drawn.chunks(DRAWS).map(|family| excess(found, family.iter().copied())).fold(f64::INFINITY, f64::min))
 }
 
 /// (value - mean)/(standard deviation of a further draw).

@@ -88,6 +88,9 @@ impl Default for BpMeans {
 }
 
 impl BpMeans {
+    /// The most rows whose inner products are held: starts and polishing see a sample of so many.
+    pub const SAMPLE: usize = 2048;
+
     /// BP-means with this penalty (lambda^2), other parameters by default.
     pub fn with_penalty(penalty: f64) -> Self {
         BpMeans { goal: FeatureGoal::Penalty { penalty, max_features: None }, ..Default::default() }

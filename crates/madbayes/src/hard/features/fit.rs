@@ -18,16 +18,24 @@ use rand::RngExt;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// The most rows whose inner products are held.
-const SAMPLE: usize = 2048;
+const SAMPLE: usize = BpMeans::SAMPLE;
+/// Multiply-adds for polishing a run.
+const POLISHING: u64 = 500_000_000;
 /// The most singular vectors a spectral start looks at.
 pub(super) const VECTORS: usize = 32;
+
+/// The rows that starts and polishing see, where these are not all.
+pub(super) struct Sampled<'a> {
+    pub n_rows: usize,
+    /// As they are in the data.
+    pub values: &'a [f64],
+}
 
 /// A fit on its way.
 pub(super) struct Fit<'a, T> {
     parameters: &'a BpMeans,
     data: &'a Data<'a, T>,
-    watch: &'a dyn Watch,
+    pub watch: &'a dyn Watch,
     squares: Vec<f64>,
     workers: Workers,
 }
@@ -39,12 +47,17 @@ impl<'a, T: Real> Fit<'a, T> {
         Fit { parameters, data, watch, squares: squares(data), workers }
     }
 
+    /// |X|_F^2.
+    pub fn total(&self) -> f64 {
+        self.squares.iter().sum()
+    }
+
     /// Passes over all rows, told of by `watch`.
-    fn passes<'b>(&'b self, watch: &'b dyn Watch, number: usize) -> Run<'b, T> {
+    pub fn passes<'b>(&'b self, watch: &'b dyn Watch, number: usize) -> Run<'b, T> {
         Run {
             data: self.data,
             squares: &self.squares,
-            total: self.squares.iter().sum(),
+            total: self.total(),
             goal: self.parameters.goal,
             solver: self.parameters.row_solver,
             workers: &self.workers,
@@ -54,14 +67,26 @@ impl<'a, T: Real> Fit<'a, T> {
     }
 
     pub fn run(&self) -> Result<Features> {
-        let (n, d) = (self.data.n_rows(), self.data.n_columns());
         if let FeatureGoal::Exactly(k) = self.parameters.goal
             && k > MOST
         {
             return Ok(self.fit_many());
         }
+        self.with_runs(POLISHING, |runs, sample| {
+            let ended = match self.parameters.algorithm {
+                FeatureAlgorithm::Stepwise => runs.stepwise(),
+                _ => runs.best(runs.goal, None, self.parameters.restarts),
+            };
+            self.finish(ended, sample)
+        })
+    }
+
+    /// Prepares what all runs share, for all rows or a sample of them.
+    pub fn with_runs<R>(&self, polishing: u64, work: impl FnOnce(&Runs, Option<&Sampled>) -> R) -> Result<R> {
+        let (n, d) = (self.data.n_rows(), self.data.n_columns());
         let sample = self.sample();
-        let rows: Vec<usize> = sample.clone().unwrap_or_else(|| (0..n).collect());
+        let is_sample = sample.is_some();
+        let rows: Vec<usize> = sample.unwrap_or_else(|| (0..n).collect());
         let values: Vec<f64> =
             rows.iter().flat_map(|row| self.data.rows().row(*row)).map(|&x| Into::<f64>::into(x)).collect();
         let vectors = match self.parameters.start {
@@ -78,25 +103,27 @@ impl<'a, T: Real> Fit<'a, T> {
             coordinates: &coordinates,
             data: &few,
             watch: self.watch,
+            polishing,
         };
-        let ended = match self.parameters.algorithm {
-            FeatureAlgorithm::Stepwise => runs.stepwise(),
-            _ => runs.best(runs.goal, None, self.parameters.restarts),
-        };
-        let share = rows.len() as f64 / n as f64;
+        Ok(work(&runs, is_sample.then_some(&Sampled { n_rows: rows.len(), values: &values })))
+    }
+
+    /// All rows with the features that the runs found.
+    fn finish(&self, ended: Ended, sample: Option<&Sampled>) -> Features {
         let mut state = match sample {
             None => self.passes(&Unwatched, 0).fit_allocation(ended.core.allocation()),
-            Some(_) => self.extend(&ended.core, &values),
+            Some(sample) => self.extend(&ended.core, sample.values),
         };
         // Nothing watches: nothing stops.
         if let ControlFlow::Continue(state) = &mut state {
-            if share == 1.0 {
+            if sample.is_none() {
                 state.trace.clone_from(&ended.traces[ended.best_run]);
             }
-            self.settle(state, &ended, share < 1.0);
+            self.settle(state, &ended, sample.is_some());
         }
         let (ControlFlow::Continue(state) | ControlFlow::Break(state)) = state.map_break(|()| self.nothing());
-        Ok(self.result(state, ended, share))
+        let share = sample.map_or(1.0, |sample| sample.n_rows as f64 / self.data.n_rows() as f64);
+        self.result(state, ended, share)
     }
 
     /// The goal for a sample of so many rows: the price of a feature falls with the number of rows that pay for it.
@@ -141,7 +168,7 @@ impl<'a, T: Real> Fit<'a, T> {
     }
 
     /// All rows by the components of a sample.
-    fn extend(&self, core: &Core, values: &[f64]) -> ControlFlow<(), State> {
+    pub fn extend(&self, core: &Core, values: &[f64]) -> ControlFlow<(), State> {
         let d = self.data.n_columns();
         let Ok(few) = Rows::new(values, d).and_then(Data::new) else { return ControlFlow::Break(()) };
         let squares = squares(&few);
@@ -187,7 +214,7 @@ impl<'a, T: Real> Fit<'a, T> {
     }
 
     /// No features.
-    fn nothing(&self) -> State {
+    pub fn nothing(&self) -> State {
         State::from_components(Vec::new(), self.data.n_rows(), self.data.n_columns())
     }
 

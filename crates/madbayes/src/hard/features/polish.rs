@@ -42,7 +42,7 @@ impl Search<'_> {
     }
 
     /// Settles a trial while it can still come below the features as they are, and takes it if it does.
-    fn attempt(&mut self, core: &mut Core, mut trial: Core, first: Option<Frozen>) -> ControlFlow<(), bool> {
+    pub fn attempt(&mut self, core: &mut Core, mut trial: Core, first: Option<Frozen>) -> ControlFlow<(), bool> {
         if self.is_spent() {
             return ControlFlow::Continue(false);
         }

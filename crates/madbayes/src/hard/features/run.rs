@@ -21,8 +21,6 @@ use std::ops::ControlFlow;
 
 /// No further automatic runs begin when those before have taken so many multiply-adds.
 const BUDGET: u64 = 1_000_000_000;
-/// Multiply-adds that one run may take for polishing: features of noise can be polished for ever.
-const POLISHING: u64 = 500_000_000;
 /// The most automatic runs, and how many of them must agree on the best for the others to be left out.
 const MOST_RUNS: usize = 12;
 const AGREEING: usize = 4;
@@ -48,6 +46,8 @@ pub(super) struct Runs<'a> {
     /// The rows in these coordinates.
     pub data: &'a Data<'a, f64>,
     pub watch: &'a dyn Watch,
+    /// Multiply-adds that one run may take for polishing: features of noise can be polished for ever.
+    pub polishing: u64,
 }
 
 /// The best of some runs.
@@ -86,7 +86,7 @@ fn remember(tried: &mut BTreeMap<usize, f64>, core: &Core) {
 }
 
 impl Runs<'_> {
-    fn search(&self, goal: FeatureGoal, number: usize) -> Search<'_> {
+    pub fn search(&self, goal: FeatureGoal, number: usize) -> Search<'_> {
         Search {
             products: &self.products,
             goal,
@@ -211,7 +211,7 @@ impl Runs<'_> {
 
     /// Moves and collapsed sweeps until neither helps, or the work is enough.
     fn polish(&self, search: &mut Search, ran: &mut Ran, deeply: bool) -> ControlFlow<()> {
-        search.most_work = search.work + POLISHING;
+        search.most_work = search.work + self.polishing;
         loop {
             search.polish(&mut ran.core, deeply)?;
             let before = search.objective(&ran.core);
@@ -221,6 +221,23 @@ impl Runs<'_> {
             }
             search.settle(&mut ran.core)?;
         }
+    }
+
+    /// Takes every trial that settles below the features as they are, and polishes where one did; whether one did.
+    pub fn attempt_all(&self, core: &mut Core, trials: impl Iterator<Item = Core>) -> ControlFlow<(), bool> {
+        let mut search = self.search(FeatureGoal::Exactly(core.k()), 0);
+        search.most_work = self.polishing;
+        let mut helped = false;
+        for trial in trials {
+            helped |= search.attempt(core, trial, None)?;
+        }
+        if helped && self.parameters.polish {
+            let mut ran = Ran { core: core.clone(), ..Ran::new(&self.products) };
+            let polished = self.polish(&mut search, &mut ran, false);
+            *core = ran.core;
+            polished?;
+        }
+        ControlFlow::Continue(helped)
     }
 
     /// Collapsed sweeps, kept if they helped.

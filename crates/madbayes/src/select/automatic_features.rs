@@ -1,0 +1,111 @@
+//! How many features: the K that persists over the widest range of penalties for its size, if data of the same mean and
+//! covariance without features would not be explained as well.
+
+use super::automatic::{Candidate, Choice, choice, ranked};
+use super::feature_path::{FeaturePath, default_most_features};
+use super::hull::HullPoint;
+use super::path::{PathSearch, PenaltyPath};
+use super::structureless::{Evidence, feature_evidence};
+use crate::data::{Data, Real};
+use crate::error::Result;
+use crate::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features};
+use crate::parallel::Workers;
+use crate::watch::Watch;
+
+/// A climb goes on to this multiple of a K that persists, and two more.
+const ROOM_ABOVE: usize = 2;
+/// Persistence from which a climb need not go on for ever.
+const CLEAR: f64 = 1.0;
+/// K times persistence above which no data without features come: theirs stays below 7.
+const DECISIVE: f64 = 9.0;
+/// Standard deviations above data without features, of the loss explained, from which there are features.
+const LOSS_EVIDENCE: f64 = 3.0;
+/// A single feature, as the mean is, must explain this many times what the next one would.
+const BASE_FACTOR: f64 = 3.0;
+
+/// A choice and the path it was made on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AutomaticFeatures {
+    /// The choice.
+    pub choice: Choice,
+    /// The path.
+    pub path: FeaturePath,
+}
+
+/// The number of features the data suggest, with the path that says so; none at all is possible. Of `parameters` the cap,
+/// the seed and the threads count. Stopped by the watch, it chooses on the path so far.
+pub fn automatic_features<T: Real>(
+    data: &Data<T>,
+    parameters: &BpMeans,
+    watch: &dyn Watch,
+) -> Result<AutomaticFeatures> {
+    let search = PathSearch { seed: parameters.seed, threads: parameters.threads, ..PathSearch::default() };
+    let cap = parameters.goal.cap(data.n_rows());
+    let most = default_most_features(data).min(cap);
+    let path = search.search_features(data, most, watch, |path| match ranked(&path.points, 0.0, 2).first() {
+        Some(best) if best.persistence >= CLEAR => path.losses.len() > ROOM_ABOVE * best.k + 2,
+        _ => false,
+    })?;
+    // A feature that every row has is where the data lie, not a group of rows.
+    let base = path.allocation(1).is_some_and(|one| one.counts()[0] == data.n_rows());
+    let ranked = ranked(&path.path.points, 0.0, if base { 2 } else { 1 });
+    let (chosen, evidence) = judge(data, &ranked, parameters.seed, &Workers::new(parameters.threads), watch);
+    let fallback = base_or_nothing(&path.path);
+    Ok(AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence, LOSS_EVIDENCE), path })
+}
+
+/// BP-means with the penalty that the data suggest, from the features of the path unless another start or algorithm is
+/// wanted.
+pub fn fit_features_automatically<T: Real>(
+    data: &Data<T>,
+    parameters: &BpMeans,
+    watch: &dyn Watch,
+) -> Result<(Features, Choice)> {
+    let AutomaticFeatures { choice, path } = automatic_features(data, parameters, watch)?;
+    let max_features = match parameters.goal {
+        FeatureGoal::Penalty { max_features, .. } => max_features,
+        FeatureGoal::Exactly(_) => None,
+    };
+    let goal = FeatureGoal::Penalty { penalty: choice.penalty, max_features };
+    let by_default =
+        parameters.start == FeatureStart::Spectral && parameters.algorithm == FeatureAlgorithm::Alternating;
+    let start = match path.allocation(choice.k) {
+        Some(allocation) if by_default => FeatureStart::Allocation(allocation.clone()),
+        _ => parameters.start.clone(),
+    };
+    let mut fit = BpMeans { goal, start, ..parameters.clone() }.fit(data, watch)?;
+    let mut losses: std::collections::BTreeMap<usize, f64> = path.path.losses.iter().copied().collect();
+    for (k, loss) in &fit.losses_by_k {
+        losses.entry(*k).and_modify(|known| *known = known.min(*loss)).or_insert(*loss);
+    }
+    fit.losses_by_k = losses.into_iter().collect();
+    fit.stopped |= path.path.stopped;
+    Ok((fit, choice))
+}
+
+/// The first candidate, if data without features are not explained as well by as many, and how far they are from that.
+fn judge<T: Real>(
+    data: &Data<T>,
+    ranked: &[Candidate],
+    seed: u64,
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> (Option<Candidate>, Option<Evidence>) {
+    match ranked.first() {
+        Some(first) if first.k as f64 * first.persistence > DECISIVE => (Some(*first), None),
+        Some(first) => {
+            let Some(loss) = feature_evidence(data, first.k, seed, workers, watch) else { return (Some(*first), None) };
+            let evidence = Evidence { persistence: 0.0, loss };
+            ((loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
+        }
+        None => (None, None),
+    }
+}
+
+/// Where nothing tells more features: one, if it explains far more than the next would, or none.
+fn base_or_nothing(path: &PenaltyPath) -> HullPoint {
+    match path.point(1) {
+        Some(one) if one.high >= BASE_FACTOR * one.low && one.high > one.low => *one,
+        _ => path.points[0],
+    }
+}
