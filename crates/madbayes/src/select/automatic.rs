@@ -109,15 +109,34 @@ pub fn automatic<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watc
     // A cluster has two rows, on average.
     let largest = (data.n_rows() / 2).clamp(1, cap.max(1));
     let path = search.search(data, watch, |climb, _| look(climb, largest, data.n_rows()))?;
-    let resolution = match path.path.points.last() {
+    let choice = choose(data, &path.path, largest, parameters.seed, parameters.threads, watch);
+    Ok(Automatic { choice, path })
+}
+
+impl PathSearch {
+    /// The number of clusters that a path of this data suggests. Stopped by the watch, it does without the comparison with
+    /// data without structure.
+    pub fn choose_clusters<T: Real>(&self, data: &Data<T>, path: &PenaltyPath, watch: &dyn Watch) -> Choice {
+        choose(data, path, (data.n_rows() / 2).max(1), self.seed, self.threads, watch)
+    }
+}
+
+/// The choice among numbers of clusters up to `largest`.
+fn choose<T: Real>(
+    data: &Data<T>,
+    path: &PenaltyPath,
+    largest: usize,
+    seed: u64,
+    threads: usize,
+    watch: &dyn Watch,
+) -> Choice {
+    let resolution = match path.points.last() {
         Some(last) if last.loss == 0.0 => resolution(data, last.k),
         _ => 0.0,
     };
-    let ranked: Vec<Candidate> =
-        candidates(&path.path.points, resolution).into_iter().filter(|c| c.k <= largest).collect();
-    let workers = Workers::new(parameters.threads);
-    let (chosen, evidence) = judge(data, &ranked, parameters.seed, &workers, watch);
-    Ok(Automatic { choice: choice(&path.path, &ranked, chosen, evidence), path })
+    let ranked: Vec<Candidate> = candidates(&path.points, resolution).into_iter().filter(|c| c.k <= largest).collect();
+    let (chosen, evidence) = judge(data, &ranked, seed, &Workers::new(threads), watch);
+    choice(path, &ranked, chosen, evidence)
 }
 
 /// A penalty for the number of clusters the data suggest. Data whose rows are all equal get a penalty of 1: they are one

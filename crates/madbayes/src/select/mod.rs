@@ -1,6 +1,7 @@
 //! From K to the penalty and back: the penalty path, the automatic choice on it, farthest-first, and exactly K clusters.
 
 mod automatic;
+mod chosen;
 mod climb;
 mod exactly;
 mod farthest_first;
@@ -13,6 +14,7 @@ mod structureless;
 mod validation;
 
 pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
+pub use chosen::{Chosen, ChosenFit, PenaltyRule};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
 pub use features::persistent_feature_penalty;

@@ -95,7 +95,7 @@ impl Trial<'_> {
         let serial = Workers::serial();
         let largest = self.ks.iter().copied().fold(LEAST_LOOK, usize::max);
         let mut climb = Climb::new(data, &serial, watch, self.seed);
-        if climb.sweep(largest + 1).is_break() {
+        if climb.sweep(largest + 1).is_break() || climb.stopped() {
             return None;
         }
         let losses = climb.losses();
