@@ -21,9 +21,10 @@ use crate::watch::Watch;
 const MOST_PERSISTENCE: f64 = 4.0;
 /// K times persistence above which no data without structure come: there it is 1 + 2/D on average, and exponential.
 const DECISIVE: f64 = 24.0;
-/// Standard deviations above data without structure, of the loss explained and of the score, from which there are groups.
-const LOSS_EVIDENCE: f64 = 3.0;
-const PERSISTENCE_EVIDENCE: f64 = 4.0;
+/// Standard deviations above data without structure from which the loss explained is evidence of groups.
+pub const LOSS_EVIDENCE: f64 = 3.0;
+/// The same of the score.
+pub const PERSISTENCE_EVIDENCE: f64 = 4.0;
 /// Up to this K a score is compared with the scores of data without structure: beyond it, those are of chance alone.
 const FEW: usize = 5;
 /// Candidates that are compared with data without structure: the best, and of those up to this K as many as make three.
@@ -114,6 +115,17 @@ pub fn automatic<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watc
 }
 
 impl PathSearch {
+    /// The path of clusters and the choice on it; without bounds on the path it is what [`automatic`] finds.
+    pub fn automatic_clusters<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Automatic> {
+        self.check(data)?;
+        if *self == (PathSearch { seed: self.seed, threads: self.threads, ..PathSearch::default() }) {
+            let parameters = DpMeans { seed: self.seed, threads: self.threads, ..DpMeans::default() };
+            return automatic(data, &parameters, watch);
+        }
+        let path = self.clusters(data, watch)?;
+        Ok(Automatic { choice: self.choose_clusters(data, &path.path, watch), path })
+    }
+
     /// The number of clusters that a path of this data suggests. Stopped by the watch, it does without the comparison with
     /// data without structure.
     pub fn choose_clusters<T: Real>(&self, data: &Data<T>, path: &PenaltyPath, watch: &dyn Watch) -> Choice {

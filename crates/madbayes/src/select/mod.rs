@@ -13,7 +13,9 @@ mod sample;
 mod structureless;
 mod validation;
 
-pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
+pub use automatic::{
+    Automatic, Candidate, Choice, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, automatic, automatic_penalty, candidates,
+};
 pub use chosen::{Chosen, ChosenFit, PenaltyRule};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
