@@ -17,9 +17,9 @@ pub fn range(PenaltyInterval { low, high }: PenaltyInterval) -> String {
 
 /// How sure the choice is, what else could be, and how it compares with data without structure; `group` is what is counted.
 pub fn text(choice: &Choice, group: &str, stopped: bool) -> String {
-    let mut out = format!("chosen by the data with confidence {:.2} (0 to 1)", choice.confidence);
+    let mut out = format!("chosen by the data, confidence {:.2} of 1", choice.confidence);
     let next: Vec<String> =
-        choice.runners_up.iter().take(SHOWN).map(|c| format!("{} (penalties {})", c.k, range(c.penalties))).collect();
+        choice.runners_up.iter().take(SHOWN).map(|c| format!("{} ({})", c.k, range(c.penalties))).collect();
     if !next.is_empty() {
         out += &format!("; next would be {}", next.join(", "));
     }

@@ -53,7 +53,7 @@ impl Intervals<'_> {
         for tick in axis.ticks() {
             let x = left + room * axis.position(tick);
             document.line((x, top), (x, bottom), "#dddddd", 1.0);
-            document.text(x, bottom + 16.0, Anchor::Middle, FAINT_INK, &number(tick), WIDEST_NAME);
+            document.text(x, bottom + 16.0, Anchor::Middle, FAINT_INK, &label(tick), WIDEST_NAME);
         }
         for (index, &range) in self.ranges.iter().take(shown).enumerate() {
             let upper = top + ROW * index as f64;
@@ -130,6 +130,11 @@ fn is_end(x: f64) -> bool {
     (1.0 / LARGEST..=LARGEST).contains(&x)
 }
 
+/// A tick as text: beyond a million as a power of ten.
+fn label(tick: f64) -> String {
+    if tick < 1e6 { number(tick) } else { format!("{tick:e}") }
+}
+
 /// From exp(low) to exp(high).
 struct LogAxis {
     low: f64,
@@ -165,7 +170,7 @@ impl LogAxis {
     fn tick_line(&self, room: usize) -> String {
         let mut line = String::new();
         for tick in self.ticks() {
-            let label = number(tick);
+            let label = label(tick);
             let start = ((self.position(tick) * room as f64).round() as usize).saturating_sub(label.len() / 2);
             if (line.is_empty() || start > line.len() + 1) && start + label.len() <= room {
                 line += &" ".repeat(start - line.len());

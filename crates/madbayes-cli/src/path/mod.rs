@@ -15,6 +15,7 @@ use madbayes::data::{Data, Real, Rows};
 use madbayes::parallel::Workers;
 use madbayes::prepare::Standardise;
 use madbayes::select::PathSearch;
+use madbayes::structure::Partition;
 use report::Answer;
 use serde_json::json;
 use std::path::Path;
@@ -57,16 +58,16 @@ fn clusters<T: Real>(arguments: &PathArguments, table: &Table, values: &[T]) -> 
     }
     let k = found.choice.k;
     let labels = found.path.labels(k, &data, &Workers::new(arguments.work.threads)).unwrap_or_default();
-    let mut sizes = vec![0usize; k];
-    labels.iter().for_each(|&label| sizes[label as usize] += 1);
-    let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, &labels)).transpose()?;
+    // In order of first appearance, as a fit numbers its clusters.
+    let partition = Partition::from_labels(&labels);
+    let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, partition.labels())).transpose()?;
     Answer {
         arguments,
         table,
         group: "cluster",
         path: &found.path.path,
         choice: &found.choice,
-        members: json!({ "sizes": sizes, "labels": labels }),
+        members: json!({ "sizes": partition.sizes(), "labels": partition.labels() }),
         agreement,
         seconds,
     }
