@@ -218,7 +218,7 @@ def test_models_are_saved_loaded_and_pickled(blobs, tmp_path):
     ("estimator", "message"),
     [
         (DPMeans(penalty=-1), "penalty must be a positive finite number, got -1"),
-        (DPMeans(penalty="big"), "penalty must be a positive finite number or 'auto', got 'big'"),
+        (DPMeans(penalty="big"), "'auto', 'validation' or 'farthest-first:K' with a number K, got 'big'"),
         (DPMeans(penalty=10, n_clusters=3), "penalty and n_clusters cannot both be given"),
         (DPMeans(max_clusters=0), "max_clusters must be between 1 and the number of rows"),
         (DPMeans(n_clusters=1000), "n_clusters must be between 1 and the number of rows, 400, got 1000"),

@@ -114,7 +114,7 @@ def test_ctrl_c_stops_a_long_fit_and_keeps_what_there_is(estimator):
         except KeyboardInterrupt:
             assert len(model.labels_) == len(X)
             # What the choice had found so far: one cluster would be what was never looked for.
-            assert not isinstance(model, DPMeans) or model.n_clusters_ > 1
+            assert getattr(model, "penalty", None) != "auto" or model.n_clusters_ > 1
             print("kept", len(model.predict(X[:10])))
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)

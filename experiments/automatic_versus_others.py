@@ -1,0 +1,164 @@
+"""How often is the number of clusters right? The automatic choice beside silhouette, BIC, Bayesian mixtures and HDBSCAN.
+
+    python experiments/automatic_versus_others.py ../shared/data/clustering > docs/automatic-versus-others.md
+
+The folder holds data sets with a column (or an array) of labels, of which only the number and the agreement are used. UCI sets
+but for iris are standardised. Every method runs with its defaults but for what METHODS says; nothing is tuned to the sets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from madbayes import DPMeans
+from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from sklearn.mixture import BayesianGaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+STANDARDISED = {"ionosphere", "sonar", "statlog", "wdbc", "wine", "yeast"}
+# Silhouettes are quadratic in the rows: beyond this many a random sample of them is scored.
+SILHOUETTE_ROWS = 2000
+# K-means for every K is fitted to at most this many rows, drawn at random.
+K_MEANS_ROWS = 20_000
+
+
+def data_sets(folder: Path):
+    """Name, rows and labels of every labelled set."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".npz":
+            with np.load(path) as arrays:
+                X, y = arrays["X"].astype(float), arrays["y"]
+        elif path.suffix == ".csv" and "label" in (names := path.open().readline().strip().split(",")):
+            values = np.loadtxt(path, delimiter=",", skiprows=1)
+            y = values[:, names.index("label")]
+            X = np.delete(values, names.index("label"), axis=1)
+        else:
+            continue
+        if path.stem in STANDARDISED:
+            X = StandardScaler().fit_transform(X)
+        yield path.stem, np.ascontiguousarray(X), y
+
+
+def largest(X):
+    """The largest number of clusters that is tried: that of madbayes' own path."""
+    return min(int(np.clip(1.5 * np.sqrt(len(X)), 12, 120)), len(X) - 1)
+
+
+def automatic(X):
+    return DPMeans().fit(X).labels_
+
+
+def k_means_fits(X):
+    """K-means for K = 1, 2, ...: the rows it was fitted to, and the fits."""
+    rows = X
+    if len(X) > K_MEANS_ROWS:
+        rows = X[np.random.default_rng(0).choice(len(X), K_MEANS_ROWS, replace=False)]
+    n_init = 10 if len(rows) <= 1000 else 3
+    return rows, [KMeans(k, n_init=n_init, random_state=0).fit(rows) for k in range(1, largest(X) + 1)]
+
+
+def by_silhouette(X):
+    rows, fits = k_means_fits(X)
+    size = SILHOUETTE_ROWS if len(rows) > SILHOUETTE_ROWS else None
+    best = max(fits[1:], key=lambda fit: silhouette_score(rows, fit.labels_, sample_size=size, random_state=0))
+    return best.predict(X)
+
+
+def by_bic(X):
+    """BIC of spherical Gaussians of one variance, as in x-means (Pelleg & Moore 2000)."""
+    rows, fits = k_means_fits(X)
+    n, d = rows.shape
+
+    def bic(fit):
+        k = fit.n_clusters
+        variance = max(fit.inertia_ / (d * max(n - k, 1)), 1e-300)
+        sizes = np.bincount(fit.labels_, minlength=k)
+        likelihood = (sizes * np.log(np.maximum(sizes, 1) / n)).sum() - n * d / 2 * np.log(2 * np.pi * variance)
+        return likelihood - d * (n - k) / 2 - ((k - 1) + d * k + 1) / 2 * np.log(n)
+
+    return max(fits, key=bic).predict(X)
+
+
+def bayesian_mixture(X):
+    kind = "full" if X.shape[1] <= 10 else "diag"
+    rows = X
+    if len(X) > K_MEANS_ROWS:
+        rows = X[np.random.default_rng(0).choice(len(X), K_MEANS_ROWS, replace=False)]
+    mixture = BayesianGaussianMixture(n_components=largest(X), covariance_type=kind, max_iter=300, random_state=0)
+    return mixture.fit(rows).predict(X)
+
+
+def hdbscan(X):
+    return HDBSCAN(copy=True).fit_predict(X)
+
+
+def hdbscan_large(X):
+    return HDBSCAN(min_cluster_size=max(5, len(X) // 50), copy=True).fit_predict(X)
+
+
+METHODS = {
+    "madbayes auto": automatic,
+    "silhouette": by_silhouette,
+    "BIC": by_bic,
+    "Bayesian mixture": bayesian_mixture,
+    "HDBSCAN": hdbscan,
+    "HDBSCAN N/50": hdbscan_large,
+}
+
+
+def run(method, X, y):
+    begin = time.perf_counter()
+    labels = method(X)
+    seconds = time.perf_counter() - begin
+    # Noise of HDBSCAN is no cluster, but a group of its own where agreement is measured.
+    return len(np.unique(labels[labels >= 0])), adjusted_rand_score(y, labels), seconds
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    default = Path(__file__).resolve().parents[2] / "shared" / "data" / "clustering"
+    parser.add_argument("folder", nargs="?", type=Path, default=default)
+    parser.add_argument("--only", help="names of sets, separated by commas")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    wanted = arguments.only.split(",") if arguments.only else None
+    results = {}
+    for name, X, y in data_sets(arguments.folder):
+        if wanted is None or name in wanted:
+            found = {method: run(function, X, y) for method, function in METHODS.items()}
+            results[name] = (X.shape, len(np.unique(y)), found)
+            print(name, {method: f"{k} {ari:.2f} {s:.1f} s" for method, (k, ari, s) in found.items()}, file=sys.stderr)
+
+    sets = [
+        [name, f"{n} x {d}", classes, *(f"{k} ({ari:.2f})" for k, ari, _ in found.values())]
+        for name, ((n, d), classes, found) in results.items()
+    ]
+    summary = []
+    for method in METHODS:
+        off = [abs(found[method][0] - classes) for _, classes, found in results.values()]
+        agreement = np.mean([found[method][1] for _, _, found in results.values()])
+        ratio = np.median([found[method][2] / found["madbayes auto"][2] for _, _, found in results.values()])
+        total = sum(found[method][2] for _, _, found in results.values())
+        summary.append(
+            [method, sum(o == 0 for o in off), sum(o <= 1 for o in off), f"{agreement:.3f}", f"{ratio:.2g}", f"{total:.1f}"]
+        )
+    head = ["method", "exact", "within one", "mean ARI", "median time / auto", "seconds in all"]
+    print(f"Of {len(results)} labelled sets:\n")
+    print(table(head, summary))
+    print("\nNumber of clusters found, and in brackets its agreement with the labels (adjusted Rand index):\n")
+    print(table(["set", "rows x columns", "classes", *METHODS], sets))
+
+
+if __name__ == "__main__":
+    main()
