@@ -42,7 +42,8 @@ impl Intervals<'_> {
         let more = self.ranges.len() - shown;
         let (top, bottom) = (60.0, 60.0 + ROW * shown as f64);
         let height = bottom + 44.0 + if more > 0 { ROW } else { 0.0 };
-        let description = format!("{} ranges of the {} on a logarithmic axis.", count(self.ranges.len()), self.axis_name);
+        let description =
+            format!("{} ranges of the {} on a logarithmic axis.", count(self.ranges.len()), self.axis_name);
         let note = if more > 0 { format!("and {} more", count(more)) } else { String::new() };
         let mut document = Document::new(height, self.title, &description, &note);
 

@@ -54,11 +54,14 @@ fn cluster_path<'py>(
         let out = as_dictionary(py, &found.path.path, &found.choice)?;
         let centres = (1..).map_while(|k| found.path.centres(k)).map(|centres| matrix(py, centres, data.n_columns()));
         out.set_item("centres", centres.collect::<PyResult<Vec<_>>>()?)?;
-        let reference: Vec<f64> = data.reference().iter().map(|&r| r.into()).collect();
-        out.set_item("reference", PyArray1::from_vec(py, reference))?;
+        out.set_item("reference", PyArray1::from_vec(py, doubles(data.reference())))?;
         out.set_item("interrupted", interrupted)?;
         Ok(out)
     })
+}
+
+fn doubles<T: Real>(values: &[T]) -> Vec<f64> {
+    values.iter().map(|&x| x.into()).collect()
 }
 
 fn as_dictionary<'py>(py: Python<'py>, path: &PenaltyPath, choice: &Choice) -> PyResult<Bound<'py, PyDict>> {
