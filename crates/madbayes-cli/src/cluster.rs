@@ -59,6 +59,8 @@ struct Answer<'a> {
     penalty: Option<f64>,
     interval: Option<PenaltyInterval>,
     choice: Option<Choice>,
+    /// Rows that were searched for the penalty, where not all were.
+    sampled_rows: Option<usize>,
     centres: Vec<Vec<f64>>,
     agreement: Option<Agreement>,
     seconds: f64,
@@ -73,7 +75,7 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
     // A folder that cannot be made is better known now than after the work.
     arguments.plots.as_deref().map(make_folder).transpose()?;
     let begin = Instant::now();
-    let Fitted { fit, penalty, interval, choice } = fit(arguments, &data, &watching)?;
+    let Fitted { fit, penalty, interval, choice, sampled_rows } = fit(arguments, &data, &watching)?;
     let seconds = begin.elapsed().as_secs_f64();
     watching.finish();
     if fit.stopped && !arguments.output.quiet {
@@ -94,7 +96,7 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
     }
     let agreement = table.labels.as_ref().map(|truth: &Labels| Agreement::new(truth, &fit.labels)).transpose()?;
     let centres = model.centres_in_original_units();
-    let answer = Answer { arguments, table, fit, penalty, interval, choice, centres, agreement, seconds };
+    let answer = Answer { arguments, table, fit, penalty, interval, choice, sampled_rows, centres, agreement, seconds };
     answer.write()
 }
 
@@ -104,25 +106,27 @@ struct Fitted {
     penalty: Option<f64>,
     interval: Option<PenaltyInterval>,
     choice: Option<Choice>,
+    sampled_rows: Option<usize>,
 }
 
 fn fit<T: Real>(arguments: &ClusterArguments, data: &Data<T>, watch: &dyn Watch) -> Result<Fitted> {
     if let Some(k) = arguments.clusters {
         let exact = fit_exactly(k, &parameters(arguments, Goal::Exactly(k)), data, watch)?;
         let (penalty, interval) = (exact.penalties.map(|p| p.middle()), exact.penalties);
-        return Ok(Fitted { fit: exact.clustering, penalty, interval, choice: None });
+        return Ok(Fitted { fit: exact.clustering, penalty, interval, choice: None, sampled_rows: None });
     }
     // Where the data choose, the penalty is filled in by the rule.
     let at = |penalty| parameters(arguments, Goal::Penalty { penalty, max_clusters: arguments.max_clusters });
     match arguments.penalty.unwrap_or_default() {
         ClusterPenalty::Value(penalty) => {
             let fit = at(penalty).fit(data, watch)?;
-            Ok(Fitted { fit, penalty: Some(penalty), interval: None, choice: None })
+            Ok(Fitted { fit, penalty: Some(penalty), interval: None, choice: None, sampled_rows: None })
         }
         ClusterPenalty::Rule(rule) => {
             let found = rule.fit(data, &at(1.0), watch)?;
             let (fit, chosen) = (found.clustering, found.chosen);
-            Ok(Fitted { fit, penalty: Some(chosen.penalty), interval: chosen.penalties, choice: chosen.choice })
+            let (penalty, interval) = (Some(chosen.penalty), chosen.penalties);
+            Ok(Fitted { fit, penalty, interval, choice: chosen.choice, sampled_rows: chosen.sampled_rows })
         }
     }
 }
@@ -171,6 +175,7 @@ impl Answer<'_> {
             "penalty_low": self.interval.map(|i| i.low),
             "penalty_high": self.interval.and_then(|i| finite(i.high)),
             "choice": self.choice.as_ref().map(choice::json),
+            "sampled_rows": self.sampled_rows,
             "objective": fit.objective,
             "loss": fit.loss(),
             "n_groups": fit.n_clusters(),
@@ -217,6 +222,9 @@ impl Answer<'_> {
             (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
         };
         out += "\n";
+        if let Some(rows) = self.sampled_rows {
+            out += &format!("searched on a random sample of {}, then refined on all of them\n", plural(rows, "row"));
+        }
         if let Some(choice) = &self.choice {
             out += &choice::text(choice, "cluster", fit.stopped);
             if choice.k != fit.n_clusters() && !fit.stopped {

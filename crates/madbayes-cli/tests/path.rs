@@ -200,6 +200,22 @@ fn threads_change_no_bit_and_seeds_are_kept() {
 }
 
 #[test]
+fn a_sample_of_many_rows_is_said_to_be_one() {
+    let folder = Folder::new();
+    let mut noise = Noise::new(9);
+    let cloud = ndarray::Array2::from_shape_fn((9000, 2), |(n, _)| (n % 3) as f32 * 20.0 + noise.next() as f32);
+    ndarray_npy::write_npy(folder.path("many.npy"), &cloud).unwrap();
+    for command in ["path", "cluster"] {
+        let json = folder
+            .json(&format!("{command} many.npy --max-{} 6", if command == "path" { "groups" } else { "clusters" }));
+        assert_eq!((&json["n_groups"], &json["sampled_rows"]), (&3.into(), &8192.into()), "{command}");
+        assert_eq!(sizes(&json), [3000; 3]);
+    }
+    let text = folder.text("path many.npy --max-groups 6");
+    says(&text, &["searched on a random sample of 8,192 rows, then refined on all of them"]);
+}
+
+#[test]
 fn a_single_row_and_equal_rows_have_a_path() {
     let folder = Folder::new();
     folder.write("one.csv", "a,b\n3,4\n");

@@ -32,6 +32,8 @@ pub struct Chosen {
     pub penalties: Option<PenaltyInterval>,
     /// What the automatic choice says of itself.
     pub choice: Option<Choice>,
+    /// How many rows were searched for it, where not all were.
+    pub sampled_rows: Option<usize>,
     /// The clusters on the path the choice was made on.
     centres: Vec<f64>,
 }
@@ -69,7 +71,8 @@ impl PenaltyRule {
                 let found = automatic(data, parameters, watch)?;
                 let (penalty, penalties) = (found.choice.penalty, Some(found.choice.penalties));
                 let centres = centres(&found.path, found.choice.k);
-                Ok(Chosen { penalty, penalties, choice: Some(found.choice), centres })
+                let sampled_rows = found.path.path.sampled_rows;
+                Ok(Chosen { penalty, penalties, choice: Some(found.choice), sampled_rows, centres })
             }
             PenaltyRule::Validation => {
                 let max_groups = parameters.goal.max_clusters();
@@ -78,11 +81,13 @@ impl PenaltyRule {
                 let found = search.validate_clusters(data, watch)?;
                 let k = found.path.path.k_for(found.penalty).unwrap_or(1);
                 let centres = centres(&found.path, k);
-                Ok(Chosen { penalty: found.penalty, penalties: Some(found.penalties), choice: None, centres })
+                let (penalty, penalties) = (found.penalty, Some(found.penalties));
+                let sampled_rows = found.path.path.sampled_rows;
+                Ok(Chosen { penalty, penalties, choice: None, sampled_rows, centres })
             }
             PenaltyRule::FarthestFirst(k) => {
                 let penalty = farthest_first(k, data, parameters.threads, watch)?;
-                Ok(Chosen { penalty, penalties: None, choice: None, centres: Vec::new() })
+                Ok(Chosen { penalty, penalties: None, choice: None, sampled_rows: None, centres: Vec::new() })
             }
         }
     }
