@@ -16,6 +16,7 @@ from ._core import __version__
 from ._features import BPMeans, KFeatures
 from ._load import load
 from ._mixture import DPMixture
+from ._path import PenaltyPath, penalty_path
 
 __all__ = [
     "BPMeans",
@@ -24,9 +25,11 @@ __all__ = [
     "IndianBuffet",
     "KFeatures",
     "KMeans",
+    "PenaltyPath",
     "__version__",
     "load",
     "metrics",
+    "penalty_path",
     "plots",
     "priors",
     "simulate",

@@ -65,6 +65,25 @@ def penalty_of(penalty: Any, group: str) -> float | None:
     )
 
 
+def penalty_or_rule(penalty: Any) -> tuple[float | None, str]:
+    """A penalty of clusters as float, or None and the name of the rule that chooses it; the core knows the names."""
+    if isinstance(penalty, str):
+        return None, penalty
+    if isinstance(penalty, numbers.Real) and not isinstance(penalty, bool):
+        return float(penalty), ""
+    raise ValueError(
+        f"penalty must be a positive finite number or 'auto', 'validation' or 'farthest-first:K', got {penalty!r}: it is the "
+        "price of one more cluster in squared-distance units"
+    )
+
+
+def rows_of(n: Any) -> int:
+    """A number of rows to draw."""
+    if isinstance(n, numbers.Integral) and not isinstance(n, bool) and int(n) >= 0:
+        return int(n)
+    raise ValueError(f"n must be a whole number of at least 0, got {n!r}: it is the number of rows to draw")
+
+
 def weights_of(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     """Row weights as the core wants them."""
     if sample_weight is None:

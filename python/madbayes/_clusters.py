@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of, weights_of
+from ._arguments import is_count, number_of, penalty_or_rule, progress_of, seed_of, threads_of, weights_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             raise ValueError(f"n_clusters must be an integer of at least 1, got {n_clusters!r}")
         return {
             "penalty": None,
+            "rule": "",
             "n_clusters": n_clusters,
             "max_clusters": None,
             "plain_k_means": False,
@@ -191,9 +192,18 @@ class DPMeans(_Centres):
 
     Parameters
     ----------
-    penalty : float or "auto", default="auto"
-        lambda^2, the price of one more cluster in squared-distance units. "auto": the middle of the penalties for which the
-        most persistent K from 2 to 20 is optimal. It never answers 1 or more than 20: where that may be right, give a number.
+    penalty : float, "auto", "validation" or "farthest-first:K", default="auto"
+        lambda^2, the price of one more cluster in squared-distance units, or the rule that chooses it from the data.
+
+        "auto": each K is optimal for the penalties from some low to some high one. The K > 1 of highest score sqrt(K)
+        log(high/low) is taken, and the middle of its penalties, if rows of the same covariance without clusters do not show the
+        like: 24 such data sets (8 of each of 3 shapes) are made and clustered to compare, unless the score is decisive. Else
+        one cluster is the answer. ``penalty_path`` shows the whole path.
+
+        "validation": the largest K whose clusters in one half of the rows those of the other half predict [3]_.
+
+        "farthest-first:8" (or another number): the squared distance of the 8th row when starting from the mean the row
+        farthest from all taken before is taken next [2]_; leads to about 8 clusters where they are far apart.
     n_clusters : int, default=None
         Exactly this many clusters; ``penalty`` is not used, and ``penalty_`` is one for which this K is optimal.
     max_clusters : int, default=None
@@ -224,8 +234,13 @@ class DPMeans(_Centres):
     penalty_ : float
         NaN if ``n_clusters`` was given and no penalty makes it optimal.
     penalty_range_ : tuple of two floats or None
-        With ``n_clusters`` given, the penalties for which that number is optimal; None if there are none or a penalty was
-        given.
+        The penalties for which this number of clusters is optimal, where ``n_clusters`` was given or a rule chose the penalty;
+        None if there are none, or they were not looked for.
+    confidence_ : float or None
+        Under "auto" from 0 to 1: by what share the score of the next best K is below that of the chosen one; for one cluster,
+        how far the data are from showing more than data without structure do. None otherwise.
+    runners_up_ : list of int or None
+        Under "auto" other numbers of clusters worth a look, the best first. None otherwise.
     objective_ : float
         inertia_ + (n_clusters_ - 1) penalty_.
     inertia_ : float
@@ -239,6 +254,7 @@ class DPMeans(_Centres):
     ----------
     .. [1] T. Broderick, B. Kulis, M. I. Jordan, "MAD-Bayes: MAP-based asymptotic derivations from Bayes", ICML 2013.
     .. [2] B. Kulis, M. I. Jordan, "Revisiting k-means: new algorithms via Bayesian nonparametrics", ICML 2012.
+    .. [3] R. Tibshirani, G. Walther, "Cluster validation by prediction strength", JCGS 2005.
 
     Examples
     --------
@@ -246,6 +262,8 @@ class DPMeans(_Centres):
     >>> from madbayes.simulate import gaussian_mixture
     >>> X, truth, _ = gaussian_mixture(300, n_clusters=4, separation=7)
     >>> DPMeans(penalty=200).fit(X).n_clusters_
+    4
+    >>> DPMeans().fit(X).n_clusters_
     4
     """
 
@@ -277,7 +295,7 @@ class DPMeans(_Centres):
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        penalty = penalty_of(self.penalty, "cluster")
+        penalty, rule = penalty_or_rule(self.penalty)
         if self.max_clusters is not None and not is_count(self.max_clusters):
             raise ValueError(
                 f"max_clusters must be between 1 and the number of rows, or None for no cap, got {self.max_clusters!r}"
@@ -295,6 +313,7 @@ class DPMeans(_Centres):
         return {
             **self._common_options(self.n_clusters),
             "penalty": penalty,
+            "rule": rule,
             "max_clusters": self.max_clusters,
         }
 
@@ -302,14 +321,16 @@ class DPMeans(_Centres):
         self.n_clusters_ = len(learned["centres"])
         self.penalty_ = float("nan") if learned["penalty"] is None else learned["penalty"]
         self.penalty_range_ = learned["penalty_range"]
+        self.confidence_ = learned["confidence"]
+        self.runners_up_ = learned["runners_up"]
         self.objective_ = learned["objective"]
         super()._learn(learned, seed)
 
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Take a batch of a stream in; K can grow and shrink.
 
-        Earlier rows, or those of a ``fit``, are kept as at most a few hundred weighted points. Under ``penalty="auto"`` the first batch decides the
-        penalty. ``labels_`` are those of the batch. The objective sums over all rows seen, so a penalty that is right for a
+        Earlier rows, or those of a ``fit``, are kept as at most a few hundred weighted points. Where a rule such as
+        ``penalty="auto"`` chooses, the first batch decides the penalty. ``labels_`` are those of the batch. The objective sums over all rows seen, so a penalty that is right for a
         thousand rows splits clusters after a hundred thousand: give one for as many rows as you expect.
 
         Parameters

@@ -175,8 +175,9 @@ class BPMeans(_Hard):
     Parameters
     ----------
     penalty : float or "auto", default="auto"
-        lambda^2, the price of one more feature in squared-distance units. "auto": the middle of the penalties for which the
-        most persistent K from 1 to 12 is optimal.
+        lambda^2, the price of one more feature in squared-distance units. "auto": of all K up to 12 the one with the largest
+        sqrt(K) log(high/low), where [low, high] are the penalties for which it is optimal; or one feature or none, where data
+        of the same mean and covariance without features would be explained as well. See ``penalty_path``.
     algorithm : {"alternating", "collapsed", "stepwise"}, default="alternating"
         All rows, then all features, in turn ([1]_, Alg. 1); row after row with the features following every move ([1]_,
         Alg. 3); K = 1, 2, ... until one more does not pay ([1]_, Sec. 5).
@@ -211,6 +212,13 @@ class BPMeans(_Hard):
         A: what each feature adds.
     n_components_ : int
     penalty_ : float
+    penalty_range_ : tuple of two floats or None
+        Under "auto" the penalties for which this number of features is optimal. None otherwise.
+    confidence_ : float or None
+        Under "auto" from 0 to 1: by what share the score of the next best K is below that of the chosen one; for one feature
+        or none, how far the data are from showing more than data without features do. None otherwise.
+    runners_up_ : list of int or None
+        Under "auto" other numbers of features worth a look, the best first. None otherwise.
     objective_ : float
         reconstruction_err_ + n_components_ penalty_.
     reconstruction_err_ : float
@@ -275,6 +283,9 @@ class BPMeans(_Hard):
 
     def _learn_penalty(self, learned: dict[str, Any]) -> None:
         self.penalty_ = learned["penalty"]
+        self.penalty_range_ = learned["penalty_range"]
+        self.confidence_ = learned["confidence"]
+        self.runners_up_ = learned["runners_up"]
 
 
 class KFeatures(_Hard):

@@ -9,6 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._feature_plots import import_pyplot, plot_features, plot_reconstructions
+from ._path_plot import plot_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["plot_clusters", "plot_features", "plot_reconstructions", "plot_trace"]
+__all__ = ["plot_clusters", "plot_features", "plot_path", "plot_reconstructions", "plot_trace"]
 
 # Okabe and Ito's colours, which colour-blind people tell apart, and a grey. Their black is left to the centres, and their
 # yellow, faint on white, is darker here. Clusters beyond the eighth take the same colours with the next marker.

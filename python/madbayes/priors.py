@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._arguments import seed_of
+from ._arguments import rows_of, seed_of
 from .metrics import _bits, _numbers
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CRP:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.int32]:
         """Labels of ``n`` rows, in order of first appearance."""
-        return _core.crp_sample(self.concentration, n, seed_of(random_state))
+        return _core.crp_sample(self.concentration, rows_of(n), seed_of(random_state))
 
     def log_prob(self, structure: ArrayLike) -> float:
         """Log probability of a partition given by labels."""
@@ -53,7 +53,7 @@ class CRP:
 
     def expected_groups(self, n: int) -> float:
         """Mean number of groups among ``n`` rows: sum over i < n of theta / (theta + i)."""
-        return _core.crp_expected_groups(self.concentration, n)
+        return _core.crp_expected_groups(self.concentration, rows_of(n))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class DirichletMultinomial:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.int32]:
         """Labels of ``n`` rows, in order of first appearance."""
-        return _core.dirichlet_multinomial_sample(self.n_components, self.theta, n, seed_of(random_state))
+        return _core.dirichlet_multinomial_sample(self.n_components, self.theta, rows_of(n), seed_of(random_state))
 
     def log_prob(self, structure: ArrayLike) -> float:
         """Log probability of a partition given by labels."""
@@ -109,7 +109,7 @@ class PolyaUrn:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.float64]:
         """Colours of ``n`` balls."""
-        return _core.polya_urn_sample(self.concentration, self.base, self.parameters, n, seed_of(random_state))
+        return _core.polya_urn_sample(self.concentration, self.base, self.parameters, rows_of(n), seed_of(random_state))
 
     def log_prob(self, structure: ArrayLike) -> float:
         """Log density of a sequence of colours."""
@@ -138,7 +138,7 @@ class IBP:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.bool_]:
         """The features of ``n`` rows as an (n, K) array, in order of first appearance; K is random."""
-        return _core.ibp_sample(self.mass, n, seed_of(random_state))
+        return _core.ibp_sample(self.mass, rows_of(n), seed_of(random_state))
 
     def log_prob(self, structure: ArrayLike) -> float:
         """Log probability of an (N, K) array of bits as a set of features: their order means nothing, and columns that
@@ -147,7 +147,7 @@ class IBP:
 
     def expected_features(self, n: int) -> float:
         """Mean number of features among ``n`` rows: mass (1 + 1/2 + ... + 1/n)."""
-        return _core.ibp_expected_features(self.mass, n)
+        return _core.ibp_expected_features(self.mass, rows_of(n))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,7 @@ class BetaBernoulli:
 
     def sample(self, n: int, random_state: Any = None) -> NDArray[np.bool_]:
         """An (n, n_features) array of bits; some columns may be empty."""
-        return _core.beta_bernoulli_sample(self.n_features, self.gamma, n, seed_of(random_state))
+        return _core.beta_bernoulli_sample(self.n_features, self.gamma, rows_of(n), seed_of(random_state))
 
     def log_prob(self, structure: ArrayLike) -> float:
         """Log probability of an (N, n_features) array of bits, its columns in this order; missing columns are empty."""

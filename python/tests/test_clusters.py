@@ -90,6 +90,47 @@ def test_the_penalty_is_found_or_follows_from_the_number(blobs):
     assert np.isnan(DPMeans(n_clusters=3).fit(square).penalty_)
 
 
+def test_a_choice_says_how_sure_it_is_and_what_else_could_be(blobs):
+    X, _, _ = blobs
+    model = DPMeans().fit(X)
+    low, high = model.penalty_range_
+    assert low < model.penalty_ < high
+    assert 0 <= model.confidence_ <= 1
+    assert model.runners_up_ and 5 not in model.runners_up_
+    assert DPMeans(penalty=model.penalty_).fit(X).objective_ == model.objective_
+    model.set_params(penalty=300).fit(X)
+    assert model.penalty_range_ is model.confidence_ is model.runners_up_ is None
+    model.set_params(penalty="auto").partial_fit(X)
+    assert model.n_clusters_ == 5
+
+
+def test_validation_and_farthest_first_are_alternatives(blobs):
+    X, _, _ = blobs
+    model = DPMeans(penalty="validation").fit(X)
+    assert model.n_clusters_ == 5 and model.penalty_range_[0] < model.penalty_ < model.penalty_range_[1]
+    assert model.confidence_ is None
+    middle = X.mean(0)
+    farthest = ((X - middle) ** 2).sum(1)
+    assert DPMeans(penalty="farthest-first:1").fit(X).penalty_ == pytest.approx(farthest.max())
+    second = np.minimum(farthest, ((X - X[farthest.argmax()]) ** 2).sum(1)).max()
+    assert DPMeans(penalty="farthest-first:2").fit(X).penalty_ == pytest.approx(second)
+
+
+def test_data_without_structure_are_one_cluster():
+    model = DPMeans().fit(np.random.default_rng(0).uniform(size=(200, 2)))
+    assert model.n_clusters_ == 1 and model.penalty_range_[1] == np.inf
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_given_centres_are_a_start_for_exactly_as_many(blobs, k):
+    X, _, centres = blobs
+    model = DPMeans(n_clusters=k, init=centres[:k]).fit(X)
+    assert model.n_clusters_ == k
+    low, high = model.penalty_range_
+    assert low < model.penalty_ < high
+    assert model.inertia_ == pytest.approx(DPMeans(n_clusters=k).fit(X).inertia_)
+
+
 def test_k_means_equals_scikit_learns_from_the_same_start(blobs):
     X, _, centres = blobs
     ours = KMeans(n_clusters=5, init=centres, tol=0).fit(X)
@@ -177,7 +218,7 @@ def test_models_are_saved_loaded_and_pickled(blobs, tmp_path):
     ("estimator", "message"),
     [
         (DPMeans(penalty=-1), "penalty must be a positive finite number, got -1"),
-        (DPMeans(penalty="big"), "penalty must be a positive finite number or 'auto', got 'big'"),
+        (DPMeans(penalty="big"), "'auto', 'validation' or 'farthest-first:K' with a number K, got 'big'"),
         (DPMeans(penalty=10, n_clusters=3), "penalty and n_clusters cannot both be given"),
         (DPMeans(max_clusters=0), "max_clusters must be between 1 and the number of rows"),
         (DPMeans(n_clusters=1000), "n_clusters must be between 1 and the number of rows, 400, got 1000"),
@@ -188,6 +229,9 @@ def test_models_are_saved_loaded_and_pickled(blobs, tmp_path):
         (DPMeans(random_state=-1), "random_state must be"),
         (DPMeans(n_jobs=0), "n_jobs must be"),
         (KMeans(n_clusters=None), "n_clusters must be an integer"),
+        (DPMeans(penalty="validate"), "penalty must be a positive finite number or 'auto', 'validation' or"),
+        (DPMeans(penalty="farthest-first:"), "got 'farthest-first:'"),
+        (DPMeans(penalty="farthest-first:401"), "penalty must be farthest-first:K with K between 1 and the number of rows"),
     ],
 )
 def test_bad_parameters_are_named(blobs, estimator, message):

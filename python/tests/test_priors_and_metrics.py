@@ -191,3 +191,10 @@ def test_shuffled_features_are_recovered_exactly():
     np.testing.assert_array_equal(order[matching.found], matching.truth)
     with pytest.raises(ValueError, match="found must be an allocation of 50 rows"):
         metrics.match_features(truth, truth[:10])
+
+
+@pytest.mark.parametrize("prior", [getattr(priors, name)() for name in priors.__all__])
+@pytest.mark.parametrize("n", [-1, 2.5, "3", True])
+def test_a_number_of_rows_is_a_whole_number(prior, n):
+    with pytest.raises(ValueError, match="n must be a whole number of at least 0, got"):
+        prior.sample(n)

@@ -113,6 +113,8 @@ def test_ctrl_c_stops_a_long_fit_and_keeps_what_there_is(estimator):
             model.fit(X)
         except KeyboardInterrupt:
             assert len(model.labels_) == len(X)
+            # What the choice had found so far: one cluster would be what was never looked for.
+            assert getattr(model, "penalty", None) != "auto" or model.n_clusters_ > 1
             print("kept", len(model.predict(X[:10])))
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
@@ -123,6 +125,27 @@ def test_ctrl_c_stops_a_long_fit_and_keeps_what_there_is(estimator):
     output = process.communicate(timeout=60)[0]
     print(f"{estimator}: {time.monotonic() - begin:.2f} s from the signal to the end of the process")
     assert output == "kept 10\n" and process.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_ctrl_c_leaves_the_path_so_far_on_the_exception():
+    script = """
+        import numpy as np
+        from madbayes import penalty_path
+
+        X = np.random.default_rng(0).standard_normal((300_000, 8)).astype(np.float32)
+        print("searching", flush=True)
+        try:
+            penalty_path(X, max_groups=2000)
+        except KeyboardInterrupt as stopped:
+            assert len(stopped.path.table) > 1 and len(stopped.path.labels()) == len(X)
+            print("kept", flush=True)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "searching\n"
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "kept\n" and process.returncode == 0
 
 
 def test_errors_in_the_progress_bar_reach_the_caller(monkeypatch):
@@ -158,6 +181,10 @@ PROGRAM = os.environ.get("MADBAYES_PROGRAM")
 @pytest.mark.parametrize(
     ("arguments", "estimator"),
     [
+        ([], DPMeans(random_state=5)),
+        (["--penalty", "auto", "--max-clusters", "3"], DPMeans(max_clusters=3, random_state=5)),
+        (["--penalty", "validation"], DPMeans(penalty="validation", random_state=5)),
+        (["--penalty", "farthest-first:4"], DPMeans(penalty="farthest-first:4", random_state=5)),
         (["--penalty", "300"], DPMeans(penalty=300.0, random_state=5)),
         (["--penalty", "40", "--algorithm", "serial"], DPMeans(penalty=40.0, algorithm="serial", random_state=5)),
         (["--penalty", "300", "--algorithm", "collapsed"], DPMeans(penalty=300.0, algorithm="collapsed", random_state=5)),
@@ -177,5 +204,8 @@ def test_the_program_gives_the_same_bits(tmp_path, arguments, estimator, dtype):
     np.testing.assert_array_equal(theirs["labels"], estimator.labels_)
     assert theirs["objective"] == estimator.objective_
     assert theirs["penalty"] == estimator.penalty_
+    if estimator.confidence_ is not None:
+        assert theirs["choice"]["confidence"] == estimator.confidence_
+        assert [c["k"] for c in theirs["choice"]["runners_up"]] == estimator.runners_up_
     centres = json.loads(model.read_text())["centres"]
     assert np.array(centres).tobytes() == estimator.cluster_centers_.tobytes()

@@ -111,7 +111,8 @@ pub fn automatic_choice() -> Result<String> {
         let seconds = begin.elapsed().as_secs_f64();
         let choice = &found.choice;
         let runners_up: Vec<String> = choice.runners_up.iter().map(|c| c.k.to_string()).collect();
-        let evidence = choice.evidence.map_or("-".into(), |e| format!("{:.1}, {:.1}", e.persistence, e.loss));
+        let evidence =
+            choice.evidence.map_or("-".into(), |e| format!("{:.1}, {:.1}", e.persistence.unwrap_or(f64::NAN), e.loss));
         let rows = data(&values, d);
         let agreement = match found.path.labels(choice.k, &rows, &Workers::new(0)) {
             Some(own) if labels.len() == own.len() => {

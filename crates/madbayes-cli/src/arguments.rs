@@ -1,5 +1,7 @@
 //! The command line, from which help, completions and the man page are made.
 
+use crate::path::PathArguments;
+use crate::penalty::ClusterPenalty;
 use crate::read::scale::Scale;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -10,7 +12,8 @@ use std::str::FromStr;
 #[command(name = "madbayes", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(after_help = "Examples:
   madbayes demo
-  madbayes cluster flowers.csv --penalty 20 --label-column species
+  madbayes cluster flowers.csv --label-column species
+  madbayes path flowers.csv --exclude species
   madbayes cluster data.npy --clusters 8 --out labels.csv --model model.json
   madbayes features pictures/ --plots found
   madbayes assign --model model.json new.csv --out labels.csv")]
@@ -23,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// Cluster the rows of a table
     Cluster(ClusterArguments),
+    /// Show which numbers of clusters are optimal for which penalties, and which number stands out
+    Path(PathArguments),
     /// Find overlapping features: each row is a sum of some of them
     Features(FeatureArguments),
     /// Sample overlapping features from their posterior (Indian buffet process)
@@ -73,7 +78,7 @@ impl FromStr for Penalty {
 }
 
 /// A count as the user writes it.
-fn whole_number(text: &str) -> Result<usize, String> {
+pub fn whole_number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it must be a whole number of at least 1, such as 3".to_string())
 }
 
@@ -106,15 +111,23 @@ pub enum Format {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  madbayes cluster flowers.csv --exclude species
   madbayes cluster flowers.csv --penalty 20
+  madbayes cluster flowers.csv --penalty validation
   madbayes cluster flowers.csv --clusters 3 --label-column species --standardize
   madbayes cluster menu.csv --exclude category,item --standardize --clusters 9 --out labels.csv
   madbayes cluster points.npy --penalty 300 --format json > clusters.json
-  cat flowers.csv | madbayes cluster - --penalty 20 --model flowers.json --plots pictures")]
+  cat flowers.csv | madbayes cluster - --penalty 20 --model flowers.json --plots pictures
+
+Without --penalty and --clusters the data choose: the number of clusters that stays optimal over the widest range of penalties for
+its size, or one cluster where data without structure would show the like. `madbayes path` shows what else they could have chosen.
+--penalty validation takes the largest number of clusters that one half of the rows predicts in the other half;
+--penalty farthest-first:8 a penalty for about 8 clusters (Kulis & Jordan 2012).")]
 pub struct ClusterArguments {
-    /// The price of one more cluster (lambda squared), in squared-distance units
+    /// The price of one more cluster (lambda squared), in squared-distance units, or how to choose it: auto, validation or
+    /// farthest-first:K [default: auto]
     #[arg(long, value_name = "X", conflicts_with = "clusters", allow_negative_numbers = true)]
-    pub penalty: Option<Penalty>,
+    pub penalty: Option<ClusterPenalty>,
     /// Exactly this many clusters; reports the penalties for which that is optimal
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number)]
     pub clusters: Option<usize>,

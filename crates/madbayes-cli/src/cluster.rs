@@ -1,18 +1,21 @@
 //! `madbayes cluster`: from a file to an answer.
 
 use crate::agreement::Agreement;
-use crate::arguments::{AlgorithmName, ClusterArguments, Format, InputArguments, Penalty, StartName};
+use crate::arguments::{AlgorithmName, ClusterArguments, Format, InputArguments, StartName};
+use crate::choice::{self, range};
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
+use crate::penalty::ClusterPenalty;
 use crate::picture::write_plots;
 use crate::read::{Input, Labels, Selection, Table, Values, read};
 use crate::watching::Watching;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::ClusterModel;
 use madbayes::prepare::Standardise;
-use madbayes::select::{PenaltyInterval, fit_exactly};
+use madbayes::select::{Choice, PenaltyInterval, fit_exactly};
+use madbayes::watch::Watch;
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
@@ -24,7 +27,6 @@ const MOST_COLUMNS: usize = 8;
 const COMPARED: &str = " (against 1 and two more or fewer clusters)";
 
 pub fn run(arguments: &ClusterArguments) -> Result<()> {
-    let goal = goal(arguments)?;
     let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let table = read_table(&arguments.input, arguments.input.columns.clone())?;
@@ -33,21 +35,8 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
         table.hints.iter().filter(useful).for_each(|h| hint(h));
     }
     match &table.values {
-        Values::F32(values) => cluster(arguments, goal, &table, values),
-        Values::F64(values) => cluster(arguments, goal, &table, values),
-    }
-}
-
-/// What the options ask for; the penalty, or the number of clusters.
-fn goal(arguments: &ClusterArguments) -> Result<Goal> {
-    match (arguments.clusters, arguments.penalty) {
-        (Some(k), _) => Ok(Goal::Exactly(k)),
-        (None, Some(Penalty::Value(penalty))) => Ok(Goal::Penalty { penalty, max_clusters: arguments.max_clusters }),
-        (None, given) => bail!(
-            "{}: give --penalty X, the price of one more cluster in squared-distance units, or --clusters K, which also \
-             reports the penalties that lead to K clusters",
-            if given.is_some() { "--penalty auto is not built yet" } else { "how many clusters is left open" }
-        ),
+        Values::F32(values) => cluster(arguments, &table, values),
+        Values::F64(values) => cluster(arguments, &table, values),
     }
 }
 
@@ -69,17 +58,81 @@ struct Answer<'a> {
     fit: Clustering,
     penalty: Option<f64>,
     interval: Option<PenaltyInterval>,
+    choice: Option<Choice>,
+    /// Rows that were searched for the penalty, where not all were.
+    sampled_rows: Option<usize>,
     centres: Vec<Vec<f64>>,
     agreement: Option<Agreement>,
     seconds: f64,
 }
 
-fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, values: &[T]) -> Result<()> {
+fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -> Result<()> {
     let rows = Rows::new(values, table.names.len())?;
     let standardise = arguments.standardize.then(|| Data::new(rows).map(|data| Standardise::fit(&data))).transpose()?;
     let prepared = standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
     let data = Data::new(Rows::new(prepared.as_deref().unwrap_or(values), table.names.len())?)?;
-    let parameters = DpMeans {
+    let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
+    // A folder that cannot be made is better known now than after the work.
+    arguments.plots.as_deref().map(make_folder).transpose()?;
+    let begin = Instant::now();
+    let Fitted { fit, penalty, interval, choice, sampled_rows } = fit(arguments, &data, &watching)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    watching.finish();
+    if fit.stopped && !arguments.output.quiet {
+        hint(&format!("{}: this is the best result so far", watching.reason()));
+    }
+    if 2 * fit.n_clusters() > data.n_rows() && data.n_rows() > 10 && !arguments.output.quiet {
+        hint(
+            "most clusters are single rows: raise --penalty, or run `madbayes path` to see which penalties lead to which number",
+        );
+    }
+    let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
+    if let Some(path) = &arguments.model {
+        to_file(path, &model.to_bytes())?;
+    }
+    if let Some(folder) = &arguments.plots {
+        // In the units of the fit, where distances are what the clusters were made by.
+        write_plots(folder, data.rows(), &fit, &table.names)?;
+    }
+    let agreement = table.labels.as_ref().map(|truth: &Labels| Agreement::new(truth, &fit.labels)).transpose()?;
+    let centres = model.centres_in_original_units();
+    let answer = Answer { arguments, table, fit, penalty, interval, choice, sampled_rows, centres, agreement, seconds };
+    answer.write()
+}
+
+/// A fit, the penalty that goes with it, and how that was found.
+struct Fitted {
+    fit: Clustering,
+    penalty: Option<f64>,
+    interval: Option<PenaltyInterval>,
+    choice: Option<Choice>,
+    sampled_rows: Option<usize>,
+}
+
+fn fit<T: Real>(arguments: &ClusterArguments, data: &Data<T>, watch: &dyn Watch) -> Result<Fitted> {
+    if let Some(k) = arguments.clusters {
+        let exact = fit_exactly(k, &parameters(arguments, Goal::Exactly(k)), data, watch)?;
+        let (penalty, interval) = (exact.penalties.map(|p| p.middle()), exact.penalties);
+        return Ok(Fitted { fit: exact.clustering, penalty, interval, choice: None, sampled_rows: None });
+    }
+    // Where the data choose, the penalty is filled in by the rule.
+    let at = |penalty| parameters(arguments, Goal::Penalty { penalty, max_clusters: arguments.max_clusters });
+    match arguments.penalty.unwrap_or_default() {
+        ClusterPenalty::Value(penalty) => {
+            let fit = at(penalty).fit(data, watch)?;
+            Ok(Fitted { fit, penalty: Some(penalty), interval: None, choice: None, sampled_rows: None })
+        }
+        ClusterPenalty::Rule(rule) => {
+            let found = rule.fit(data, &at(1.0), watch)?;
+            let (fit, chosen) = (found.clustering, found.chosen);
+            let (penalty, interval) = (Some(chosen.penalty), chosen.penalties);
+            Ok(Fitted { fit, penalty, interval, choice: chosen.choice, sampled_rows: chosen.sampled_rows })
+        }
+    }
+}
+
+fn parameters(arguments: &ClusterArguments, goal: Goal) -> DpMeans {
+    DpMeans {
         goal,
         algorithm: match arguments.algorithm {
             AlgorithmName::Parallel => Algorithm::Parallel,
@@ -95,38 +148,7 @@ fn cluster<T: Real>(arguments: &ClusterArguments, goal: Goal, table: &Table, val
         seed: arguments.work.seed,
         threads: arguments.work.threads,
         ..DpMeans::default()
-    };
-    let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
-    // A folder that cannot be made is better known now than after the work.
-    arguments.plots.as_deref().map(make_folder).transpose()?;
-    let begin = Instant::now();
-    let (fit, penalty, interval) = match goal {
-        Goal::Exactly(k) => {
-            let exact = fit_exactly(k, &parameters, &data, &watching)?;
-            (exact.clustering, exact.penalties.map(|p| p.middle()), exact.penalties)
-        }
-        Goal::Penalty { penalty, .. } => (parameters.fit(&data, &watching)?, Some(penalty), None),
-    };
-    let seconds = begin.elapsed().as_secs_f64();
-    watching.finish();
-    if fit.stopped && !arguments.output.quiet {
-        hint(&format!("{}: this is the best result so far", watching.reason()));
     }
-    if 2 * fit.n_clusters() > data.n_rows() && data.n_rows() > 10 && !arguments.output.quiet {
-        hint("most clusters are single rows: raise --penalty, or try --clusters K to see which penalties lead to K");
-    }
-    let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
-    if let Some(path) = &arguments.model {
-        to_file(path, &model.to_bytes())?;
-    }
-    if let Some(folder) = &arguments.plots {
-        // In the units of the fit, where distances are what the clusters were made by.
-        write_plots(folder, data.rows(), &fit, &table.names)?;
-    }
-    let agreement = table.labels.as_ref().map(|truth: &Labels| Agreement::new(truth, &fit.labels)).transpose()?;
-    let centres = model.centres_in_original_units();
-    let answer = Answer { arguments, table, fit, penalty, interval, centres, agreement, seconds };
-    answer.write()
 }
 
 impl Answer<'_> {
@@ -152,6 +174,8 @@ impl Answer<'_> {
             "penalty": self.penalty,
             "penalty_low": self.interval.map(|i| i.low),
             "penalty_high": self.interval.and_then(|i| finite(i.high)),
+            "choice": self.choice.as_ref().map(choice::json),
+            "sampled_rows": self.sampled_rows,
             "objective": fit.objective,
             "loss": fit.loss(),
             "n_groups": fit.n_clusters(),
@@ -186,17 +210,31 @@ impl Answer<'_> {
         }
         out += &format!("\n{}", plural(fit.n_clusters(), "cluster"));
         out += &match (self.interval, self.penalty) {
-            (Some(PenaltyInterval { low, high }), _) if high.is_finite() => {
-                format!(", optimal for penalties from {} to {}{COMPARED}", number(low), number(high))
+            (Some(interval), _) if self.arguments.clusters.is_some() => {
+                format!(", optimal for penalties {}{COMPARED}", range(interval))
             }
-            (Some(PenaltyInterval { low, .. }), _) => {
-                format!(", optimal for penalties above {}{COMPARED}", number(low))
+            (Some(interval), Some(penalty)) => {
+                format!(" at penalty {}; the same number is optimal {}", number(penalty), range(interval))
             }
+            (Some(interval), None) => format!(", optimal for penalties {}", range(interval)),
             (None, Some(penalty)) => format!(" at penalty {}", number(penalty)),
             (None, None) if fit.stopped => String::new(),
             (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
         };
-        out += "\n\n";
+        out += "\n";
+        if let Some(rows) = self.sampled_rows {
+            out += &format!("searched on a random sample of {}, then refined on all of them\n", plural(rows, "row"));
+        }
+        if let Some(choice) = &self.choice {
+            out += &choice::text(choice, "cluster", fit.stopped);
+            if choice.k != fit.n_clusters() && !fit.stopped {
+                out += &format!(
+                    "the path had {} at this penalty; the fit has found better\n",
+                    plural(choice.k, "cluster")
+                );
+            }
+        }
+        out += "\n";
         out += &self.cluster_table();
         out += "\n";
         out += &self.spread_lines();

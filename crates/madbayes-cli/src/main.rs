@@ -8,6 +8,7 @@ mod arguments;
 mod assign;
 mod assign_features;
 mod buffet;
+mod choice;
 mod cluster;
 mod demo;
 mod demo_table;
@@ -15,6 +16,8 @@ mod draw;
 mod features;
 mod number;
 mod output;
+mod path;
+mod penalty;
 mod picture;
 mod read;
 mod watching;
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Cluster(arguments) => cluster::run(&arguments),
+        Command::Path(arguments) => path::run(&arguments),
         Command::Features(arguments) => features::run(&arguments),
         Command::Buffet(arguments) => buffet::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
@@ -64,9 +68,11 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 15] = [
+const OPTIONS: [(&str, &str); 17] = [
     ("n_clusters", "--clusters"),
     ("max_clusters", "--max-clusters"),
+    ("max_groups", "--max-groups"),
+    ("least_penalty", "--least-penalty"),
     ("restarts", "--restarts"),
     ("max_passes", "--max-passes"),
     ("concentration", "--concentration"),

@@ -98,15 +98,39 @@ fn a_penalty_must_be_a_positive_finite_number() {
 }
 
 #[test]
-fn an_automatic_penalty_is_not_built_yet_and_clusters_is_named() {
-    says(&options("--penalty auto"), &["--penalty auto is not built yet", "--penalty X", "--clusters K"]);
+fn the_name_of_a_rule_for_the_penalty_must_be_one_of_three() {
+    for wrong in ["Auto", "validate", "farthest-first", "farthest-first:", "farthest-first:two"] {
+        says(&options(&format!("--penalty {wrong}")), &[wrong, "auto, validation or farthest-first:K"]);
+    }
+    for wrong in ["farthest-first:0", "farthest-first:5"] {
+        says(&options(&format!("--penalty {wrong}")), &["--penalty must be farthest-first:K", "rows, 4", wrong]);
+    }
 }
 
 #[test]
-fn either_the_penalty_or_the_number_of_clusters_must_be_given() {
-    says(&options(""), &["how many clusters is left open", "--penalty X", "--clusters K"]);
+fn the_penalty_and_the_number_of_clusters_exclude_each_other() {
     says(&options("--penalty 1 --clusters 2"), &["--penalty", "--clusters", "cannot be used with"]);
+    says(&options("--penalty auto --clusters 2"), &["--penalty", "--clusters", "cannot be used with"]);
     says(&options("--max-clusters 2 --clusters 2"), &["--max-clusters", "--clusters", "cannot be used with"]);
+}
+
+#[test]
+fn bounds_of_a_path_are_named() {
+    let path = |given: &str| folder_of_a_square().mistake(&format!("path square.csv {given}"));
+    for k in [0, 5] {
+        says(
+            &path(&format!("--max-groups {k}")),
+            &["--max-groups must be between 1 and", "rows, 4", &format!("got {k}")],
+        );
+    }
+    for wrong in ["0", "-1", "inf", "NaN"] {
+        says(
+            &path(&format!("--least-penalty {wrong}")),
+            &["--least-penalty must be a positive finite number", "leave it out"],
+        );
+    }
+    says(&path("--time-limit 0"), &["--time-limit must be a positive number"]);
+    says(&path("--out square.csv"), &["square.csv", "would be overwritten"]);
 }
 
 #[test]

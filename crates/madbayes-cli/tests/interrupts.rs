@@ -152,6 +152,29 @@ fn ctrl_c_while_seeking_exactly_k_clusters_reports_no_penalty() {
 }
 
 #[test]
+fn ctrl_c_while_the_data_choose_keeps_the_clusters_so_far() {
+    let json = ends_soon("");
+    assert!(json["n_groups"].as_u64().unwrap() > 1, "the path so far had more than one cluster");
+    assert!(json["choice"]["evidence"].is_null());
+}
+
+#[test]
+fn ctrl_c_keeps_the_path_so_far_and_says_so() {
+    let folder = folder_of_a_cloud();
+    let child = start(&folder, "path cloud.npy --max-groups 2000 --format json");
+    wait_until_it_works(&child);
+    let (took, out, err) = end_by("-INT", child);
+    assert!(took < SOON, "{took:?}");
+    says(&err, &["hint: interrupted: this is the path so far"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["stopped"], labels(&json).len()), (&true.into(), ROWS));
+    let path = json["path"].as_array().unwrap();
+    assert!(path.len() > 1 && path.windows(2).all(|pair| pair[0]["penalty_low"] == pair[1]["penalty_high"]));
+    let text = folder.text("path cloud.npy --time-limit 1 --quiet");
+    says(&text, &["stopped early: this is the path so far", "a guess so far"]);
+}
+
+#[test]
 fn termination_is_ctrl_c_for_programs() {
     let folder = folder_of_a_cloud();
     let child = start(&folder, &format!("{LONG} --algorithm collapsed --quiet"));

@@ -1,8 +1,8 @@
 //! Pictures of results: plain slices in, a self-contained SVG, a text plot or a PNG out.
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
-//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes, [`Grid`] for features of rows,
-//! [`FeatureImages`] for features of pictures.
+//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes, [`Intervals`] for
+//! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -27,6 +27,7 @@
 mod bars;
 mod canvas;
 mod grid;
+mod intervals;
 mod lines;
 mod palette;
 mod panel;
@@ -37,6 +38,7 @@ mod ticks;
 
 pub use bars::Bars;
 pub use grid::Grid;
+pub use intervals::Intervals;
 pub use lines::Lines;
 pub use scatter::Scatter;
 pub use sheet::FeatureImages;

@@ -1,12 +1,13 @@
 //! DP-means, K-means, their models and streams.
 
 use crate::arrays::{Matrix, data, labels, matrix, rows, value_error, with_matrix};
+use crate::path::{interval, runners_up};
 use crate::watching::listen;
 use madbayes::data::{Data, Real};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::{ClusterModel, ClusterStream, kind_of_model};
 use madbayes::parallel::Workers;
-use madbayes::select::{PenaltyInterval, automatic_penalty, fit_exactly};
+use madbayes::select::{Choice, PenaltyInterval, PenaltyRule, fit_exactly};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -30,6 +31,8 @@ fn model_kind(bytes: &[u8]) -> PyResult<String> {
 #[pyo3(from_item_all)]
 struct Options<'py> {
     penalty: Option<f64>,
+    /// What chooses the penalty where none is given.
+    rule: String,
     n_clusters: Option<usize>,
     max_clusters: Option<usize>,
     plain_k_means: bool,
@@ -77,16 +80,38 @@ impl Options<'_> {
         })
     }
 
-    fn needs_penalty(&self) -> bool {
-        self.penalty.is_none() && self.n_clusters.is_none()
+    /// What chooses the penalty, where nothing else decides it.
+    fn rule(&self) -> PyResult<Option<PenaltyRule>> {
+        if self.penalty.is_some() || self.n_clusters.is_some() {
+            return Ok(None);
+        }
+        let unknown = || {
+            PyValueError::new_err(format!(
+                "penalty must be a positive finite number or 'auto', 'validation' or 'farthest-first:K' with a number K, \
+                 got '{}': it is the price of one more cluster in squared-distance units",
+                self.rule
+            ))
+        };
+        self.rule.parse().map(Some).map_err(|()| unknown())
     }
 }
 
 /// Numbers on their way to Python.
 type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
-/// A fit, the penalty that goes with it, and the penalties for which its number of clusters is optimal.
-type Fitted = (Clustering, Option<f64>, Option<PenaltyInterval>);
+/// A fit, the penalty that goes with it, the penalties for which its number of clusters is optimal, and how it was chosen.
+struct Fitted {
+    fit: Clustering,
+    penalty: Option<f64>,
+    penalties: Option<PenaltyInterval>,
+    choice: Option<Choice>,
+}
+
+impl Fitted {
+    fn of(fit: Clustering, penalty: Option<f64>) -> Self {
+        Fitted { fit, penalty, penalties: None, choice: None }
+    }
+}
 
 /// Clusters the rows of X; a dictionary of everything learned.
 #[pyfunction]
@@ -98,10 +123,10 @@ fn fit<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let parameters = options.parameters()?;
-    let (choose, plain) = (options.needs_penalty(), options.plain_k_means);
+    let (rule, plain) = (options.rule()?, options.plain_k_means);
     with_matrix!(x, |array| {
         let data = data(array, sample_weight.as_ref())?;
-        let (fitted, interrupted) = listen(py, progress, |watch| fit_data(&data, parameters, choose, plain, watch))?;
+        let (fitted, interrupted) = listen(py, progress, |watch| fit_data(&data, parameters, rule, plain, watch))?;
         as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
     })
 }
@@ -109,40 +134,37 @@ fn fit<'py>(
 fn fit_data<T: Real>(
     data: &Data<T>,
     mut parameters: DpMeans,
-    choose: bool,
+    rule: Option<PenaltyRule>,
     plain: bool,
     watch: &dyn madbayes::watch::Watch,
 ) -> madbayes::Result<Fitted> {
     parameters.check(data)?;
+    if let Some(rule) = rule {
+        let found = rule.fit(data, &parameters, watch)?;
+        let (penalty, penalties) = (Some(found.chosen.penalty), found.chosen.penalties);
+        return Ok(Fitted { fit: found.clustering, penalty, penalties, choice: found.chosen.choice });
+    }
     match parameters.goal {
         Goal::Exactly(_) if plain => match parameters.fit(data, watch) {
             // As scikit-learn has it: as many clusters as there are distinct rows, and the caller warns.
             Err(madbayes::Error::Distinct { distinct, .. }) => {
                 parameters.goal = Goal::Exactly(distinct);
                 parameters.start = Start::PlusPlus;
-                Ok((parameters.fit(data, watch)?, None, None))
+                Ok(Fitted::of(parameters.fit(data, watch)?, None))
             }
-            fitted => Ok((fitted?, None, None)),
+            fitted => Ok(Fitted::of(fitted?, None)),
         },
         Goal::Exactly(k) => {
             let exact = fit_exactly(k, &parameters, data, watch)?;
-            Ok((exact.clustering, exact.penalties.map(|p| p.middle()), exact.penalties))
+            let (penalty, penalties) = (exact.penalties.map(|p| p.middle()), exact.penalties);
+            Ok(Fitted { fit: exact.clustering, penalty, penalties, choice: None })
         }
-        Goal::Penalty { mut penalty, max_clusters } => {
-            if choose {
-                penalty = automatic_penalty(data, &parameters, watch)?;
-                parameters.goal = Goal::Penalty { penalty, max_clusters };
-            }
-            Ok((parameters.fit(data, watch)?, Some(penalty), None))
-        }
+        Goal::Penalty { penalty, .. } => Ok(Fitted::of(parameters.fit(data, watch)?, Some(penalty))),
     }
 }
 
-fn as_dictionary<'py>(
-    py: Python<'py>,
-    (fit, penalty, interval): &Fitted,
-    interrupted: bool,
-) -> PyResult<Bound<'py, PyDict>> {
+fn as_dictionary<'py>(py: Python<'py>, fitted: &Fitted, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
+    let fit = &fitted.fit;
     let out = PyDict::new(py);
     out.set_item("labels", labels(py, &fit.labels))?;
     out.set_item("centres", matrix(py, &fit.centres, fit.n_columns)?)?;
@@ -150,8 +172,10 @@ fn as_dictionary<'py>(
     out.set_item("sizes", &fit.sizes)?;
     out.set_item("weights", PyArray1::from_slice(py, &fit.weights))?;
     out.set_item("losses", PyArray1::from_slice(py, &fit.losses))?;
-    out.set_item("penalty", *penalty)?;
-    out.set_item("penalty_range", interval.map(|interval| (interval.low, interval.high)))?;
+    out.set_item("penalty", fitted.penalty)?;
+    out.set_item("penalty_range", fitted.penalties.map(interval))?;
+    out.set_item("confidence", fitted.choice.as_ref().map(|choice| choice.confidence))?;
+    out.set_item("runners_up", fitted.choice.as_ref().map(runners_up))?;
     out.set_item("loss", fit.loss())?;
     out.set_item("objective", fit.objective)?;
     out.set_item("trace", PyArray1::from_slice(py, &fit.trace))?;
@@ -260,17 +284,23 @@ impl Stream {
         options: Options<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut parameters = options.parameters()?;
-        let choose = options.needs_penalty();
+        let rule = options.rule()?;
         let stream = &mut self.0;
         with_matrix!(x, |array| {
             let data = data(array, sample_weight.as_ref())?;
             let (fitted, interrupted) = listen(py, None, move |watch| -> madbayes::Result<Fitted> {
-                if choose {
-                    let penalty = automatic_penalty(&data, &parameters, watch)?;
-                    parameters.goal = Goal::Penalty { penalty, max_clusters: parameters.goal.max_clusters() };
+                let chosen = rule.map(|rule| rule.choose(&data, &parameters, watch)).transpose()?;
+                if let Some(chosen) = &chosen {
+                    let max_clusters = parameters.goal.max_clusters();
+                    parameters.goal = Goal::Penalty { penalty: chosen.penalty, max_clusters };
                 }
                 let penalty = parameters.goal.penalty();
-                Ok((stream.update(&data, &parameters, watch)?, (penalty > 0.0).then_some(penalty), None))
+                let fit = stream.update(&data, &parameters, watch)?;
+                let mut fitted = Fitted::of(fit, (penalty > 0.0).then_some(penalty));
+                if let Some(chosen) = chosen {
+                    (fitted.penalties, fitted.choice) = (chosen.penalties, chosen.choice);
+                }
+                Ok(fitted)
             })?;
             as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
         })

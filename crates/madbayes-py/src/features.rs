@@ -1,6 +1,7 @@
 //! BP-means, K-features, their models, and the Indian buffet sampler.
 
 use crate::arrays::{Matrix, bits, data, matrix, rows, value_error, with_matrix};
+use crate::path::{interval, runners_up};
 use crate::watching::listen;
 use madbayes::data::{Data, Real};
 use madbayes::gibbs::{IbpChain, IbpSampler, Schedule};
@@ -140,6 +141,9 @@ fn features_dictionary<'py>(
     out.set_item("allocation", bits(py, &features.allocation)?)?;
     out.set_item("components", matrix(py, &features.components, features.n_columns)?)?;
     out.set_item("penalty", penalty)?;
+    out.set_item("penalty_range", choice.as_ref().map(|choice| interval(choice.penalties)))?;
+    out.set_item("confidence", choice.as_ref().map(|choice| choice.confidence))?;
+    out.set_item("runners_up", choice.as_ref().map(runners_up))?;
     out.set_item("loss", features.loss)?;
     out.set_item("objective", features.objective)?;
     out.set_item("trace", PyArray1::from_slice(py, &features.trace))?;

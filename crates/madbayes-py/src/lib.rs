@@ -5,6 +5,7 @@ mod clusters;
 mod features;
 mod metrics;
 mod mixture;
+mod path;
 mod priors;
 mod watching;
 
@@ -18,5 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     features::register(module)?;
     metrics::register(module)?;
     mixture::register(module)?;
+    path::register(module)?;
     priors::register(module)
 }

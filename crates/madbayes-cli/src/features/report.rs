@@ -3,11 +3,13 @@
 use super::{Prepared, Source};
 use crate::agreement::Agreement;
 use crate::arguments::{FeatureArguments, Format};
+use crate::choice;
 use crate::number::{count, number, plural, table};
 use crate::output::{to_file, to_stdout};
 use anyhow::Result;
 use madbayes::hard::Features;
 use madbayes::model::FeatureModel;
+use madbayes::select::Choice;
 use madbayes::structure::{Allocation, Partition};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,6 +25,8 @@ pub struct Answer<'a> {
     pub source: &'a Source,
     pub prepared: &'a Prepared,
     pub features: &'a Features,
+    /// How the number of features was chosen, where it was.
+    pub choice: Option<&'a Choice>,
     pub model: &'a FeatureModel,
     pub seconds: f64,
 }
@@ -61,6 +65,7 @@ impl Answer<'_> {
             "n_groups": self.model.n_features(),
             "sizes": self.model.counts,
             "losses": self.features.losses_by_k,
+            "choice": self.choice.map(choice::json),
             "seconds": self.seconds,
             "seed": self.arguments.work.seed,
             "converged": self.features.converged,
@@ -90,6 +95,10 @@ impl Answer<'_> {
                 None => String::new(),
             }
         );
+        if let Some(found) = self.choice {
+            out += &format!("the same number is optimal {}\n", choice::range(found.penalties));
+            out += &choice::text(found, "feature", self.features.stopped);
+        }
         if k > 0 {
             out += "\n";
             out += &feature_table(self.model);

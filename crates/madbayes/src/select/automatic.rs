@@ -21,9 +21,10 @@ use crate::watch::Watch;
 const MOST_PERSISTENCE: f64 = 4.0;
 /// K times persistence above which no data without structure come: there it is 1 + 2/D on average, and exponential.
 const DECISIVE: f64 = 24.0;
-/// Standard deviations above data without structure, of the loss explained and of the score, from which there are groups.
-const LOSS_EVIDENCE: f64 = 3.0;
-const PERSISTENCE_EVIDENCE: f64 = 4.0;
+/// Standard deviations above data without structure from which the loss explained is evidence of groups.
+pub const LOSS_EVIDENCE: f64 = 3.0;
+/// The same of the score.
+pub const PERSISTENCE_EVIDENCE: f64 = 4.0;
 /// Up to this K a score is compared with the scores of data without structure: beyond it, those are of chance alone.
 const FEW: usize = 5;
 /// Candidates that are compared with data without structure: the best, and of those up to this K as many as make three.
@@ -114,17 +115,47 @@ pub fn automatic<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watc
     // A cluster has two rows, on average.
     let largest = (data.n_rows() / 2).clamp(1, cap.max(1));
     let path = search.search(data, watch, |climb, _| look(climb, largest, data.n_rows()))?;
-    let resolution = match path.path.points.last() {
+    let choice = choose(data, &path.path, largest, parameters.seed, parameters.threads, watch);
+    Ok(Automatic { choice, path })
+}
+
+impl PathSearch {
+    /// The path of clusters and the choice on it; without bounds on the path it is what [`automatic`] finds.
+    pub fn automatic_clusters<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Automatic> {
+        self.check(data)?;
+        if *self == (PathSearch { seed: self.seed, threads: self.threads, ..PathSearch::default() }) {
+            let parameters = DpMeans { seed: self.seed, threads: self.threads, ..DpMeans::default() };
+            return automatic(data, &parameters, watch);
+        }
+        let path = self.clusters(data, watch)?;
+        Ok(Automatic { choice: self.choose_clusters(data, &path.path, watch), path })
+    }
+
+    /// The number of clusters that a path of this data suggests. Stopped by the watch, it does without the comparison with
+    /// data without structure.
+    pub fn choose_clusters<T: Real>(&self, data: &Data<T>, path: &PenaltyPath, watch: &dyn Watch) -> Choice {
+        choose(data, path, (data.n_rows() / 2).max(1), self.seed, self.threads, watch)
+    }
+}
+
+/// The choice among numbers of clusters up to `largest`.
+fn choose<T: Real>(
+    data: &Data<T>,
+    path: &PenaltyPath,
+    largest: usize,
+    seed: u64,
+    threads: usize,
+    watch: &dyn Watch,
+) -> Choice {
+    let resolution = match path.points.last() {
         Some(last) if last.loss == 0.0 => resolution(data, last.k),
         _ => 0.0,
     };
-    let ranked: Vec<Candidate> =
-        candidates(&path.path.points, resolution).into_iter().filter(|c| c.k <= largest).collect();
-    let workers = Workers::new(parameters.threads);
-    let (chosen, evidence) = judge(data, &ranked, parameters.seed, &workers, watch);
-    let one = path.path.points.first().copied();
+    let ranked: Vec<Candidate> = candidates(&path.points, resolution).into_iter().filter(|c| c.k <= largest).collect();
+    let (chosen, evidence) = judge(data, &ranked, seed, &Workers::new(threads), watch);
+    let one = path.points.first().copied();
     let one = one.unwrap_or(HullPoint { k: 1, loss: 0.0, low: 0.0, high: f64::INFINITY });
-    Ok(Automatic { choice: choice(&one, &ranked, chosen, evidence, LOSS_EVIDENCE), path })
+    choice(&one, &ranked, chosen, evidence)
 }
 
 /// A penalty for the number of clusters the data suggest. Data whose rows are all equal get a penalty of 1: they are one
@@ -178,18 +209,18 @@ fn judge<T: Real>(
         return (Some(*first), None);
     };
     let most = |of: &dyn Fn(&Evidence) -> f64| found.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-    let evidence = Evidence { persistence: most(&|e| e.persistence), loss: most(&|e| e.loss) };
-    let stands_out = first.k <= FEW && evidence.persistence >= PERSISTENCE_EVIDENCE;
+    let persistence = most(&|e| e.persistence.unwrap_or(f64::NEG_INFINITY));
+    let evidence = Evidence { persistence: Some(persistence), loss: most(&|e| e.loss) };
+    let stands_out = first.k <= FEW && persistence >= PERSISTENCE_EVIDENCE;
     ((stands_out || evidence.loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
 }
 
-/// The choice of a candidate, or of `fallback` where there is none; `enough` is the evidence of loss that would have made one.
+/// The choice of a candidate, or of `fallback` where there is none.
 pub(super) fn choice(
     fallback: &HullPoint,
     ranked: &[Candidate],
     chosen: Option<Candidate>,
     evidence: Option<Evidence>,
-    enough: f64,
 ) -> Choice {
     let k = chosen.map_or(fallback.k, |chosen| chosen.k);
     let runners_up: Vec<Candidate> = ranked.iter().filter(|c| c.k != k).take(RUNNERS_UP).copied().collect();
@@ -204,8 +235,10 @@ pub(super) fn choice(
             // Of the first K nothing is known below an infinite end.
             let low = if fallback.low.is_finite() { fallback.low } else { 0.0 };
             let penalties = PenaltyInterval { low, high: fallback.high };
-            let nearness =
-                evidence.map_or(0.0, |e| (e.loss / enough).max(e.persistence / PERSISTENCE_EVIDENCE).clamp(0.0, 1.0));
+            let nearness = evidence.map_or(0.0, |e| {
+                let persistence = e.persistence.map_or(0.0, |p| p / PERSISTENCE_EVIDENCE);
+                (e.loss / LOSS_EVIDENCE).max(persistence).clamp(0.0, 1.0)
+            });
             let confidence = 1.0 - nearness;
             Choice { k, penalty: penalties.middle(), penalties, confidence, runners_up, evidence }
         }

@@ -1,7 +1,7 @@
 //! How many features: the K that persists over the widest range of penalties for its size, if data of the same mean and
 //! covariance without features would not be explained as well.
 
-use super::automatic::{Candidate, Choice, choice, ranked};
+use super::automatic::{Candidate, Choice, LOSS_EVIDENCE, choice, ranked};
 use super::feature_path::{FeaturePath, default_most_features};
 use super::hull::HullPoint;
 use super::path::{PathSearch, PenaltyPath};
@@ -18,8 +18,6 @@ const ROOM_ABOVE: usize = 2;
 const CLEAR: f64 = 1.0;
 /// K times persistence above which no data without features come: theirs stays below 7.
 const DECISIVE: f64 = 9.0;
-/// Standard deviations above data without features, of the loss explained, from which there are features.
-const LOSS_EVIDENCE: f64 = 3.0;
 /// A single feature, as the mean is, must explain this many times what the next one would.
 const BASE_FACTOR: f64 = 3.0;
 
@@ -32,26 +30,45 @@ pub struct AutomaticFeatures {
     pub path: FeaturePath,
 }
 
-/// The number of features the data suggest, with the path that says so; none at all is possible. Of `parameters` the cap,
-/// the seed and the threads count. Stopped by the watch, it chooses on the path so far.
+impl PathSearch {
+    /// The path of features and the choice on it; none at all is possible. Without bounds on the path it goes as far as a
+    /// clear choice needs. Stopped by the watch, it chooses on the path so far.
+    pub fn automatic_features<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<AutomaticFeatures> {
+        if self.max_groups.is_some() || self.least_penalty.is_some() {
+            return Ok(self.choose_features(data, self.features(data, watch)?, watch));
+        }
+        self.look_for_features(data, default_most_features(data), watch)
+    }
+
+    fn look_for_features<T: Real>(&self, data: &Data<T>, most: usize, watch: &dyn Watch) -> Result<AutomaticFeatures> {
+        self.check(data)?;
+        let path = self.search_features(data, most, watch, |path| match ranked(&path.points, 0.0, 2).first() {
+            Some(best) if best.persistence >= CLEAR => path.losses.len() > ROOM_ABOVE * best.k + 2,
+            _ => false,
+        })?;
+        Ok(self.choose_features(data, path, watch))
+    }
+
+    fn choose_features<T: Real>(&self, data: &Data<T>, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
+        // A feature that every row has is where the data lie, not a group of rows.
+        let base = path.allocation(1).is_some_and(|one| one.counts()[0] == data.n_rows());
+        let ranked = ranked(&path.path.points, 0.0, if base { 2 } else { 1 });
+        let (chosen, evidence) = judge(data, &ranked, self.seed, &Workers::new(self.threads), watch);
+        let fallback = base_or_nothing(&path.path);
+        AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence), path }
+    }
+}
+
+/// The number of features the data suggest, with the path that says so. Of `parameters` the cap, the seed and the threads
+/// count.
 pub fn automatic_features<T: Real>(
     data: &Data<T>,
     parameters: &BpMeans,
     watch: &dyn Watch,
 ) -> Result<AutomaticFeatures> {
     let search = PathSearch { seed: parameters.seed, threads: parameters.threads, ..PathSearch::default() };
-    let cap = parameters.goal.cap(data.n_rows());
-    let most = default_most_features(data).min(cap);
-    let path = search.search_features(data, most, watch, |path| match ranked(&path.points, 0.0, 2).first() {
-        Some(best) if best.persistence >= CLEAR => path.losses.len() > ROOM_ABOVE * best.k + 2,
-        _ => false,
-    })?;
-    // A feature that every row has is where the data lie, not a group of rows.
-    let base = path.allocation(1).is_some_and(|one| one.counts()[0] == data.n_rows());
-    let ranked = ranked(&path.path.points, 0.0, if base { 2 } else { 1 });
-    let (chosen, evidence) = judge(data, &ranked, parameters.seed, &Workers::new(parameters.threads), watch);
-    let fallback = base_or_nothing(&path.path);
-    Ok(AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence, LOSS_EVIDENCE), path })
+    let most = default_most_features(data).min(parameters.goal.cap(data.n_rows()));
+    search.look_for_features(data, most, watch)
 }
 
 /// BP-means with the penalty that the data suggest, from the features of the path unless another start or algorithm is
@@ -95,7 +112,7 @@ fn judge<T: Real>(
         Some(first) if first.k as f64 * first.persistence > DECISIVE => (Some(*first), None),
         Some(first) => {
             let Some(loss) = feature_evidence(data, first.k, seed, workers, watch) else { return (Some(*first), None) };
-            let evidence = Evidence { persistence: 0.0, loss };
+            let evidence = Evidence { persistence: None, loss };
             ((loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
         }
         None => (None, None),

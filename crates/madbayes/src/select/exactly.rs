@@ -30,7 +30,8 @@ impl PenaltyInterval {
     /// One penalty inside: the geometric middle, or a factor 2 from the one end there is.
     pub fn middle(&self) -> f64 {
         match (self.low > 0.0, self.high.is_finite()) {
-            (true, true) => (self.low * self.high).sqrt(),
+            // The product itself may overflow.
+            (true, true) => self.low.sqrt() * self.high.sqrt(),
             (true, false) => 2.0 * self.low,
             (false, true) => 0.5 * self.high,
             (false, false) => 1.0,
@@ -82,7 +83,10 @@ pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watc
         // Rows distinct only by rounding cannot be told apart: then there is no such neighbour.
         let Ok(mut neighbour) = warm(&best, other) else { continue };
         if (data.n_rows() * data.n_columns() * other) < SMALL {
-            keep_better(&mut neighbour, exactly(other).fit(data, watch)?);
+            // Centres given for K are no start for another number.
+            let start =
+                if matches!(parameters.start, Start::Given(_)) { Start::PlusPlus } else { parameters.start.clone() };
+            keep_better(&mut neighbour, DpMeans { start, ..exactly(other) }.fit(data, watch)?);
         }
         losses.push((other, neighbour.loss()));
         if other != 1 {
@@ -155,7 +159,7 @@ fn neighbours(k: usize, n_rows: usize) -> Vec<usize> {
 }
 
 /// The better of two fits, with the traces of both.
-fn keep_better(best: &mut Clustering, other: Clustering) {
+pub(super) fn keep_better(best: &mut Clustering, other: Clustering) {
     let stopped = best.stopped || other.stopped;
     let runs = best.traces.len();
     let mut traces = std::mem::take(&mut best.traces);
@@ -228,6 +232,27 @@ mod tests {
             }
         }
         assert!(optimal >= 3);
+    }
+
+    #[test]
+    fn k_given_centres_are_a_start_for_exactly_k() {
+        let values = [0.0, 0.4, 1.0, 5.0, 5.3, 9.0, 9.9];
+        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+        for (k, centres) in [(1, vec![2.0]), (3, vec![9.0, 0.0, 5.0]), (5, vec![0.0, 1.0, 5.0, 9.0, 9.9])] {
+            let given = DpMeans { start: Start::Given(centres), ..DpMeans::default() };
+            let found = fit_exactly(k, &given, &data, &Unwatched).unwrap();
+            let free = fit_exactly(k, &DpMeans::default(), &data, &Unwatched).unwrap();
+            assert_eq!(found.clustering.labels, free.clustering.labels, "K {k}");
+            assert_eq!(found.penalties, free.penalties, "K {k}");
+        }
+    }
+
+    #[test]
+    fn the_middle_of_penalties_lies_between_them_at_any_scale() {
+        for (low, high) in [(1.0, 4.0), (1e160, 4e160), (1e-200, 1e-190), (1e-300, 1e300)] {
+            let middle = PenaltyInterval { low, high }.middle();
+            assert!(low < middle && middle < high, "{low} {middle} {high}");
+        }
     }
 
     #[test]

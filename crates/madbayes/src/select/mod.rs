@@ -2,6 +2,7 @@
 
 mod automatic;
 mod automatic_features;
+mod chosen;
 mod climb;
 mod exactly;
 mod farthest_first;
@@ -13,8 +14,11 @@ mod sample;
 mod structureless;
 mod validation;
 
-pub use automatic::{Automatic, Candidate, Choice, automatic, automatic_penalty, candidates};
+pub use automatic::{
+    Automatic, Candidate, Choice, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, automatic, automatic_penalty, candidates,
+};
 pub use automatic_features::{AutomaticFeatures, automatic_features, fit_features_automatically};
+pub use chosen::{Chosen, ChosenFit, PenaltyRule};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;
 pub use feature_path::FeaturePath;

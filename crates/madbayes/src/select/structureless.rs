@@ -30,8 +30,8 @@ const FLAT: f64 = 1e-10;
 /// How many standard deviations the data are above data of the same covariance without structure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// In the most persistent number of groups.
-    pub persistence: f64,
+    /// In the most persistent number of clusters; none for features, which are not compared in that.
+    pub persistence: Option<f64>,
     /// In how much of the loss the chosen number of groups removes.
     pub loss: f64,
 }
@@ -81,7 +81,7 @@ pub(super) fn evidence<T: Real>(
         let families = drawn.chunks(DRAWS).map(|family| excess(of(&shown), family.iter().map(of)));
         families.fold(f64::INFINITY, f64::min)
     };
-    let persistence = least(&|shown| shown.score);
+    let persistence = Some(least(&|shown| shown.score));
     Some((0..trial.ks.len()).map(|i| Evidence { persistence, loss: least(&|shown| shown.gains[i]) }).collect())
 }
 
@@ -137,7 +137,7 @@ impl Trial<'_> {
         let serial = Workers::serial();
         let largest = self.ks.iter().copied().fold(LEAST_LOOK, usize::max);
         let mut climb = Climb::new(data, &serial, watch, self.seed);
-        if climb.sweep(largest + 1).is_break() {
+        if climb.sweep(largest + 1).is_break() || climb.stopped() {
             return None;
         }
         let losses = climb.losses();

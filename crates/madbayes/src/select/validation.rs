@@ -27,8 +27,12 @@ pub struct Validation {
     pub k: usize,
     /// A penalty for which K is optimal on all rows; where there is none, for which the next smaller K is.
     pub penalty: f64,
+    /// All penalties for which it is.
+    pub penalties: PenaltyInterval,
     /// (K, its mean prediction strength).
     pub strengths: Vec<(usize, f64)>,
+    /// The path of all rows, on which the penalties were found.
+    pub path: ClusterPath,
 }
 
 impl PathSearch {
@@ -46,12 +50,11 @@ impl PathSearch {
         let strengths: Vec<(usize, f64)> =
             sums.iter().enumerate().map(|(i, s)| (i + 1, if halvings > 0.0 { s / halvings } else { 0.0 })).collect();
         let k = strengths.iter().rev().find(|(_, strength)| *strength >= STRONG).map_or(1, |(k, _)| *k);
-        let path =
-            PathSearch { max_groups: Some(most), least_penalty: None, ..self.clone() }.clusters(data, watch)?.path;
-        let point = path.points.iter().rev().find(|point| point.k <= k);
+        let path = PathSearch { max_groups: Some(most), least_penalty: None, ..self.clone() }.clusters(data, watch)?;
+        let point = path.path.points.iter().rev().find(|point| point.k <= k);
         let open = PenaltyInterval { low: 0.0, high: f64::INFINITY };
-        let penalty = point.map_or(open, |point| point.interval()).middle();
-        Ok(Validation { k, penalty: if penalty.is_finite() { penalty } else { 1.0 }, strengths })
+        let penalties = point.map(|point| point.interval()).filter(|p| p.middle().is_finite()).unwrap_or(open);
+        Ok(Validation { k, penalty: penalties.middle(), penalties, strengths, path })
     }
 
     /// The strengths of one halving for K = 1, 2, ...; none once the watch has said stop.
