@@ -5,6 +5,7 @@
 mod common;
 
 mod automatic;
+mod automatic_features;
 mod buffet;
 mod clusters;
 mod features;
@@ -22,6 +23,7 @@ const STUDIES: &[Study] = &[
     ("best-known", clusters::best_known),
     ("starts", clusters::starts),
     ("automatic", automatic::automatic_choice),
+    ("automatic-features", automatic_features::automatic_choice),
     ("features-optimum", features::optimum),
     ("features-planted", features::planted),
     ("posterior", sampler::posterior),

@@ -1,7 +1,7 @@
 //! What is said of a number of groups that the data chose: for people and for programs.
 
 use crate::number::number;
-use madbayes::select::{Choice, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, PenaltyInterval};
+use madbayes::select::{Choice, FEATURE_EVIDENCE, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, PenaltyInterval};
 use serde_json::{Value, json};
 
 /// Runners-up that people are told of.
@@ -37,7 +37,7 @@ fn evidence(choice: &Choice, group: &str, stopped: bool) -> String {
                  explained ({} count as evidence)",
                 if many { "it stands out from" } else { "no number stands out from" },
                 deviations(found.loss),
-                number(LOSS_EVIDENCE),
+                number(if group == "feature" { FEATURE_EVIDENCE } else { LOSS_EVIDENCE }),
             );
             if let Some(persistence) = found.persistence {
                 let enough = number(PERSISTENCE_EVIDENCE);

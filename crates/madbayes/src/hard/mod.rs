@@ -18,8 +18,8 @@ mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
 pub use dp_means::{Algorithm, DpMeans};
-pub(crate) use features::FeatureRungs;
 pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
+pub(crate) use features::{FeatureRungs, brief_loss};
 pub use goal::Goal;
 pub(crate) use ladder::Ladder;
 pub use restarts::Restarts;

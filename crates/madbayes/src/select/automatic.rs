@@ -155,7 +155,7 @@ fn choose<T: Real>(
     let (chosen, evidence) = judge(data, &ranked, seed, &Workers::new(threads), watch);
     let one = path.points.first().copied();
     let one = one.unwrap_or(HullPoint { k: 1, loss: 0.0, low: 0.0, high: f64::INFINITY });
-    choice(&one, &ranked, chosen, evidence)
+    choice(&one, &ranked, chosen, evidence, LOSS_EVIDENCE)
 }
 
 /// A penalty for the number of clusters the data suggest. Data whose rows are all equal get a penalty of 1: they are one
@@ -215,12 +215,13 @@ fn judge<T: Real>(
     ((stands_out || evidence.loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
 }
 
-/// The choice of a candidate, or of `fallback` where there is none.
+/// The choice of a candidate, or of `fallback` where there is none; `enough` is the evidence of loss that makes one.
 pub(super) fn choice(
     fallback: &HullPoint,
     ranked: &[Candidate],
     chosen: Option<Candidate>,
     evidence: Option<Evidence>,
+    enough: f64,
 ) -> Choice {
     let k = chosen.map_or(fallback.k, |chosen| chosen.k);
     let runners_up: Vec<Candidate> = ranked.iter().filter(|c| c.k != k).take(RUNNERS_UP).copied().collect();
@@ -237,7 +238,7 @@ pub(super) fn choice(
             let penalties = PenaltyInterval { low, high: fallback.high };
             let nearness = evidence.map_or(0.0, |e| {
                 let persistence = e.persistence.map_or(0.0, |p| p / PERSISTENCE_EVIDENCE);
-                (e.loss / LOSS_EVIDENCE).max(persistence).clamp(0.0, 1.0)
+                (e.loss / enough).max(persistence).clamp(0.0, 1.0)
             });
             let confidence = 1.0 - nearness;
             Choice { k, penalty: penalties.middle(), penalties, confidence, runners_up, evidence }

@@ -1,7 +1,7 @@
 //! How many features: the K that persists over the widest range of penalties for its size, if data of the same mean and
 //! covariance without features would not be explained as well.
 
-use super::automatic::{Candidate, Choice, LOSS_EVIDENCE, choice, ranked};
+use super::automatic::{Candidate, Choice, choice, ranked};
 use super::feature_path::{FeaturePath, default_most_features};
 use super::hull::HullPoint;
 use super::path::{PathSearch, PenaltyPath};
@@ -18,6 +18,12 @@ const ROOM_ABOVE: usize = 2;
 const CLEAR: f64 = 1.0;
 /// K times persistence above which no data without features come: theirs stays below 7.
 const DECISIVE: f64 = 9.0;
+/// Standard deviations above data without features, of the loss explained, from which there are features.
+pub const FEATURE_EVIDENCE: f64 = 2.5;
+/// A feature of more than this share of the rows is where the data lie, not a group of rows.
+const BASE_SHARE: f64 = 0.8;
+/// More features than this are not compared with data without any: where there are more, so many explain more already.
+const MOST_COMPARED: usize = 6;
 /// A single feature, as the mean is, must explain this many times what the next one would.
 const BASE_FACTOR: f64 = 3.0;
 
@@ -50,12 +56,12 @@ impl PathSearch {
     }
 
     fn choose_features<T: Real>(&self, data: &Data<T>, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
-        // A feature that every row has is where the data lie, not a group of rows.
-        let base = path.allocation(1).is_some_and(|one| one.counts()[0] == data.n_rows());
+        let of_most = |rows: usize| rows as f64 > BASE_SHARE * data.n_rows() as f64;
+        let base = path.allocation(1).is_some_and(|one| of_most(one.counts()[0]));
         let ranked = ranked(&path.path.points, 0.0, if base { 2 } else { 1 });
         let (chosen, evidence) = judge(data, &ranked, self.seed, &Workers::new(self.threads), watch);
         let fallback = base_or_nothing(&path.path);
-        AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence), path }
+        AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence, FEATURE_EVIDENCE), path }
     }
 }
 
@@ -111,9 +117,11 @@ fn judge<T: Real>(
     match ranked.first() {
         Some(first) if first.k as f64 * first.persistence > DECISIVE => (Some(*first), None),
         Some(first) => {
-            let Some(loss) = feature_evidence(data, first.k, seed, workers, watch) else { return (Some(*first), None) };
+            let Some(loss) = feature_evidence(data, first.k.min(MOST_COMPARED), seed, workers, watch) else {
+                return (Some(*first), None);
+            };
             let evidence = Evidence { persistence: None, loss };
-            ((loss >= LOSS_EVIDENCE).then_some(*first), Some(evidence))
+            ((loss >= FEATURE_EVIDENCE).then_some(*first), Some(evidence))
         }
         None => (None, None),
     }

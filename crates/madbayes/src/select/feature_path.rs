@@ -14,8 +14,9 @@ const MOST_FEATURES: usize = 12;
 const MORE_THAN_COLUMNS: usize = 2;
 /// Losses below this share of the data's are rounding.
 const NEGLIGIBLE: f64 = 1e-12;
-/// Rows up to which every K has several starts.
-const FEW_ROWS: usize = 64;
+/// Rows up to which every K has as many starts as this: few rows have few starts that differ, and each costs next to nothing.
+const FEW_ROWS: usize = 16;
+const STARTS: usize = 100;
 
 /// A path with the features on it.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +60,7 @@ impl PathSearch {
         watch: &dyn Watch,
         enough: impl Fn(&PenaltyPath) -> bool,
     ) -> Result<FeaturePath> {
-        let restarts = if data.n_rows() <= FEW_ROWS { Restarts::Auto } else { Restarts::Exactly(1) };
+        let restarts = Restarts::Exactly(if data.n_rows() <= FEW_ROWS { STARTS } else { 1 });
         let parameters = BpMeans {
             goal: FeatureGoal::Exactly((most + 1).min(data.n_rows())),
             restarts,

@@ -17,7 +17,7 @@ mod validation;
 pub use automatic::{
     Automatic, Candidate, Choice, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, automatic, automatic_penalty, candidates,
 };
-pub use automatic_features::{AutomaticFeatures, automatic_features, fit_features_automatically};
+pub use automatic_features::{AutomaticFeatures, FEATURE_EVIDENCE, automatic_features, fit_features_automatically};
 pub use chosen::{Chosen, ChosenFit, PenaltyRule};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};
 pub use farthest_first::farthest_first_penalty;

@@ -7,7 +7,7 @@ use super::climb::Climb;
 use super::hull::{HullPoint, lower_hull};
 use super::sample::sampled;
 use crate::data::{Data, Real, Rows};
-use crate::hard::{BpMeans, Features, Restarts};
+use crate::hard::{BpMeans, brief_loss};
 use crate::linalg::{dot, symmetric_eigen};
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
@@ -22,6 +22,8 @@ const SHAPES: [Shape; 3] = [Shape::Gaussian, Shape::Box, Shape::TurnedBox];
 const LEAST_LOOK: usize = 6;
 /// Columns up to which a box may lie askew: with more, any direction askew to the columns is close to Gaussian.
 const TURNED_COLUMNS: usize = 3;
+/// Data sets of each shape whose features are compared: with more, chance stands out less.
+const FEATURE_DRAWS: usize = 16;
 /// Rows whose features are compared with those of data without any.
 const FEATURE_ROWS: usize = 512;
 /// Directions that hold less than this share of the largest variance do not count.
@@ -100,15 +102,10 @@ pub(super) fn feature_evidence<T: Real>(
     let spread = Spread::of(seen);
     let mean: Vec<f64> =
         crate::hard::mean_offset(seen).iter().zip(seen.reference()).map(|(m, &r)| m + r.into()).collect();
-    let parameters =
-        BpMeans { polish: false, restarts: Restarts::Exactly(1), seed, threads: 1, ..BpMeans::k_features(k) };
-    let gain = |fit: crate::Result<Features>| {
-        let fit = fit.ok().filter(|fit| !fit.stopped)?;
-        Some(-fit.loss.max(f64::MIN_POSITIVE).ln())
-    };
-    let found = gain(parameters.fit(seen, watch))?;
-    let drawn = workers.map(2 * DRAWS, |i| {
-        let values = spread.draw(SHAPES[i / DRAWS], seen.n_rows(), seed, i as u32);
+    let parameters = BpMeans { seed, threads: 1, ..BpMeans::k_features(k) };
+    let found = feature_gain(&parameters, seen, watch)?;
+    let drawn = workers.map(2 * FEATURE_DRAWS, |i| {
+        let values = spread.draw(SHAPES[i / FEATURE_DRAWS], seen.n_rows(), seed, i as u32);
         // Back from the principal axes, about the mean.
         let r = spread.deviations.len();
         let rows: Vec<f64> = values
@@ -117,10 +114,17 @@ pub(super) fn feature_evidence<T: Real>(
                 spread.axes.chunks_exact(r.max(1)).zip(&mean).map(move |(axis, mean)| mean + dot(axis, row))
             })
             .collect();
-        gain(parameters.fit(&Data::new(Rows::new(&rows, mean.len()).ok()?).ok()?, watch))
+        feature_gain(&parameters, &Data::new(Rows::new(&rows, mean.len()).ok()?).ok()?, watch)
     });
     let drawn: Vec<f64> = drawn.into_iter().collect::<Option<_>>()?;
-    Some(drawn.chunks(DRAWS).map(|family| excess(found, family.iter().copied())).fold(f64::INFINITY, f64::min))
+    Some(drawn.chunks(FEATURE_DRAWS).map(|family| excess(found, family.iter().copied())).fold(f64::INFINITY, f64::min))
+}
+
+/// Minus the log of the share that features leave of the squares about the mean.
+fn feature_gain<T: Real>(parameters: &BpMeans, data: &Data<T>, watch: &dyn Watch) -> Option<f64> {
+    let loss = brief_loss(parameters, data, watch)?;
+    let variances = Spread::of(data).deviations.iter().map(|s| s * s).sum::<f64>();
+    Some(-(loss / (variances * data.total_weight())).max(f64::MIN_POSITIVE).ln())
 }
 
 /// (value - mean)/(standard deviation of a further draw).

@@ -25,4 +25,4 @@ pub use bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
 pub use goal::FeatureGoal;
 pub use learned::{Features, allocate, reconstruct};
 pub use row_problem::RowSolver;
-pub(crate) use rungs::FeatureRungs;
+pub(crate) use rungs::{FeatureRungs, brief_loss};

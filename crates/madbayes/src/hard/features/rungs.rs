@@ -9,6 +9,7 @@ use super::passes::Run;
 use super::run::Runs;
 use crate::data::{Data, Real};
 use crate::error::Result;
+use crate::hard::Restarts;
 use crate::structure::Allocation;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -69,6 +70,15 @@ impl FeatureRungs {
             FeatureRungs { rungs, sampled_rows: Some(sample.n_rows), stopped }
         })
     }
+}
+
+/// The loss of one start, polished a little; none once the watch has said stop. Not for more rows than a sample.
+pub(crate) fn brief_loss<T: Real>(parameters: &BpMeans, data: &Data<T>, watch: &dyn Watch) -> Option<f64> {
+    parameters.check(data).ok()?;
+    let ended = Fit::new(parameters, data, watch)
+        .with_runs(POLISHING, |runs, _| runs.best(runs.goal, None, Restarts::Exactly(1)))
+        .ok()?;
+    (!ended.stopped).then_some(ended.core.loss)
 }
 
 /// From K to K + 1, each also from starts of its own.
