@@ -7,9 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
-from madbayes import DPMeans, penalty_path
+from madbayes import BPMeans, DPMeans, penalty_path
 from madbayes.plots import plot_path
-from madbayes.simulate import gaussian_mixture
+from madbayes.simulate import feature_mixture, gaussian_mixture
 from sklearn.metrics import adjusted_rand_score
 
 
@@ -144,3 +144,32 @@ def test_numbers_beyond_the_path_are_named(path):
     for k in (0, 10_000, 2.5):
         with pytest.raises(ValueError, match="k must be between 1 and"):
             path.labels(k)
+
+
+def test_a_path_of_features_has_allocations_and_the_choice_of_the_estimator():
+    X, Z, _ = feature_mixture(120, n_features=20, n_components=3, noise=0.3, random_state=2)
+    path = penalty_path(X, kind="features")
+    model = BPMeans().fit(X)
+    assert path.best_k == model.n_components_ == 3 and path.best_penalty == model.penalty_
+    assert (path.penalty_range, path.confidence, path.runners_up) == (
+        model.penalty_range_,
+        model.confidence_,
+        model.runners_up_,
+    )
+    assert path.table["k"][0] == 0 and path.losses[0] == pytest.approx((X**2).sum())
+    Z = path.allocation(2)
+    assert Z.dtype == bool and Z.shape == (120, 2)
+    residuals = X - Z @ np.linalg.lstsq(Z.astype(float), X, rcond=None)[0]
+    assert path.losses[2] == pytest.approx((residuals**2).sum())
+    assert path.plot().get_ylabel() == "number of features"
+    with pytest.raises(ValueError, match=r"use allocation\(k\)"):
+        path.labels()
+    with pytest.raises(ValueError, match="k must be one of 0, 1, 2"):
+        path.allocation(99)
+
+
+def test_rows_without_features_have_none():
+    X = np.random.default_rng(0).normal(size=(80, 4))
+    model = BPMeans().fit(X)
+    assert model.n_components_ == 0 and model.allocation_.shape == (80, 0)
+    assert 0 <= model.confidence_ <= 1 and model.reconstruction_err_ == pytest.approx((X**2).sum())

@@ -122,6 +122,22 @@ pub fn starts() -> Result<String> {
     Ok(page)
 }
 
+/// What chains from one start found, over all seeds.
+struct TableRow {
+    start: &'static str,
+    /// The number of features after the last sweep.
+    ends: Vec<usize>,
+    /// Its least and its largest late in the chains.
+    range: (usize, usize),
+    joints: Vec<f64>,
+}
+
+impl TableRow {
+    fn new(start: &'static str) -> Self {
+        TableRow { start, ends: Vec::new(), range: (usize::MAX, 0), joints: Vec::new() }
+    }
+}
+
 /// Chains on pictures of a table, from a fit of BP-means and from less.
 pub fn tabletop() -> Result<String> {
     let mut page = String::from(
@@ -137,10 +153,7 @@ pub fn tabletop() -> Result<String> {
     for (name, recipe) in
         [("plain", Tabletop { jitter: 0.0, lighting: 0.0, ..Tabletop::default() }), ("rendered", Tabletop::default())]
     {
-        let mut rows: Vec<(&str, Vec<usize>, (usize, usize), Vec<f64>)> =
-            ["BP-means", "one feature", "5 random features"]
-                .map(|start| (start, vec![], (usize::MAX, 0), vec![]))
-                .into();
+        let mut rows: Vec<TableRow> = ["BP-means", "one feature", "5 random features"].map(TableRow::new).into();
         for seed in 0..5 {
             let pictures = recipe.sample(seed)?;
             let pixels = Rows::new(&pictures.pixels, pictures.height * pictures.width * pictures.channels)?;
@@ -156,14 +169,14 @@ pub fn tabletop() -> Result<String> {
                 let sampler = IbpSampler { schedule, start, seed, ..IbpSampler::default() };
                 let chain = sampler.fit(&rows_of, &Unwatched)?.remove(0);
                 let Some((_, ln_joint)) = chain.best else { bail!("an unwatched chain has a best state") };
-                reference = if row.0 == "BP-means" { ln_joint } else { reference };
+                reference = if row.start == "BP-means" { ln_joint } else { reference };
                 let late = &chain.n_features[chain.n_features.len() - 500..];
-                row.1.push(late[late.len() - 1]);
-                row.2 = late.iter().fold(row.2, |(low, high), k| (low.min(*k), high.max(*k)));
-                row.3.push(ln_joint - reference);
+                row.ends.push(late[late.len() - 1]);
+                row.range = late.iter().fold(row.range, |(low, high), k| (low.min(*k), high.max(*k)));
+                row.joints.push(ln_joint - reference);
             }
         }
-        for (start, ends, (low, high), joints) in rows {
+        for TableRow { start, ends, range: (low, high), joints } in rows {
             let ends: Vec<String> = ends.iter().map(usize::to_string).collect();
             let joints: Vec<String> = joints.iter().map(|j| format!("{j:.0}")).collect();
             page += &format!("| {name} | {start} | {} | {low} to {high} | {} |\n", ends.join(", "), joints.join(", "));

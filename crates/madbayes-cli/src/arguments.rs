@@ -382,7 +382,7 @@ pub struct BuffetArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub struct InputArguments {
-    /// CSV, NPY, NPZ or Parquet file; - is standard input; for features also a folder of pictures
+    /// CSV, NPY, NPZ or Parquet file; - is standard input. `madbayes features` also takes a folder of pictures
     #[arg(value_name = "FILE", help_heading = None)]
     pub file: String,
     /// Use only these columns
@@ -416,7 +416,7 @@ pub struct WorkArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {
-    /// Write the cluster of every row as CSV; - is standard output
+    /// Write the cluster or the features of every row as CSV; - is standard output
     #[arg(long, value_name = "LABELS.csv")]
     pub out: Option<PathBuf>,
     /// Form of the result on standard output

@@ -6,7 +6,7 @@ use crate::number::{number, plural, table};
 use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
 use crate::read::Values;
 use crate::watching::Watching;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::gibbs::{IbpChain, IbpSampler, Schedule};
 use madbayes::model::{BuffetFit, BuffetStart, FeatureModel, IndianBuffet};
@@ -45,6 +45,12 @@ fn sample<T: Real>(arguments: &BuffetArguments, source: &Source, values: &[T]) -
     };
     let seconds = begin.elapsed().as_secs_f64();
     watching.finish();
+    if fit.chains.iter().all(|chain| chain.n_features.is_empty()) {
+        bail!(
+            "{} before the first sweep: there is no state to show; allow more time, or give fewer rows",
+            watching.reason()
+        );
+    }
     if fit.stopped && !arguments.output.quiet {
         hint(&format!("{}: this is the best state so far", watching.reason()));
     }

@@ -28,26 +28,30 @@ pub fn text(choice: &Choice, group: &str, stopped: bool) -> String {
 
 /// The evidence as a sentence.
 fn evidence(choice: &Choice, group: &str, stopped: bool) -> String {
-    let many = choice.k > 1;
+    let enough = if group == "feature" { FEATURE_EVIDENCE } else { LOSS_EVIDENCE };
+    // One cluster is no choice; one feature can be.
+    let many = choice.k > 1 || group == "feature" && choice.evidence.is_some_and(|found| found.loss >= enough);
     match choice.evidence {
         Some(found) => {
-            let deviations = |x: f64| number((x * 100.0).round() / 100.0);
+            let side = |x: f64| if x < 0.0 { "below" } else { "above" };
+            let deviations = |x: f64| number((x.abs() * 100.0).round() / 100.0);
             let mut out = format!(
-                "{} rows without {group}s but of the same covariance: {} standard deviations above them in the loss \
-                 explained ({} count as evidence)",
+                "{} rows without {group}s but of the same covariance: {} standard deviations {} them in the loss explained \
+                 ({} above count as evidence)",
                 if many { "it stands out from" } else { "no number stands out from" },
                 deviations(found.loss),
-                number(if group == "feature" { FEATURE_EVIDENCE } else { LOSS_EVIDENCE }),
+                side(found.loss),
+                number(enough),
             );
             if let Some(persistence) = found.persistence {
                 let enough = number(PERSISTENCE_EVIDENCE);
-                out += &format!(", {} in persistence ({enough} count)", deviations(persistence));
+                out += &format!(", {} {} in persistence ({enough} count)", deviations(persistence), side(persistence));
             }
             out
         }
         None if stopped => format!("stopped before it was compared with rows without {group}s: a guess so far"),
         None if many => format!("it is too clear to need a comparison with rows without {group}s"),
-        None => format!("no other number of {group}s is optimal over a range of penalties"),
+        None => format!("no larger number of {group}s is optimal over a range of penalties"),
     }
 }
 

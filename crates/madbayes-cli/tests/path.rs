@@ -186,7 +186,7 @@ fn text_of_a_small_path_is_this() {
 
     1 cluster at penalty 2; the same number is optimal above 1
     chosen by the data, confidence 1.00 of 1; next would be 2 (from 0.5 to 1)
-    no number stands out from rows without clusters but of the same covariance: -1.33 standard deviations above them in the loss explained (3 count as evidence), 0 in persistence (4 count)
+    no number stands out from rows without clusters but of the same covariance: 1.33 standard deviations below them in the loss explained (3 above count as evidence), 0 above in persistence (4 count)
     seed 0
     ");
 }
@@ -228,4 +228,33 @@ fn a_single_row_and_equal_rows_have_a_path() {
         folder.text(&format!("path {file}"));
         assert_eq!(folder.json(&format!("cluster {file}"))["n_groups"], k, "{file}");
     }
+}
+
+#[test]
+fn a_path_of_features_begins_with_none_and_features_makes_its_choice() {
+    let folder = Folder::new();
+    let mut noise = Noise::new(4);
+    let mut text = String::from("a,b,c,d,e,f\n");
+    for row in 0..60 {
+        let cells: Vec<String> = (0..6)
+            .map(|column| {
+                let on = |bit: usize| f64::from((row >> bit & 1) as u8);
+                let value = on(0) * [5.0, 1.0][column % 2] + on(1) * [0.0, 4.0, -3.0][column % 3];
+                format!("{:.3}", value + 0.1 * noise.next())
+            })
+            .collect();
+        text += &format!("{}\n", cells.join(","));
+    }
+    folder.write("sums.csv", &text);
+    let json = folder.json("path sums.csv --features");
+    let points = points(&json);
+    assert_eq!((points[0].0, points[0].2), (0, f64::INFINITY));
+    assert_eq!((&json["kind"], &json["n_groups"]), (&"features".into(), &2.into()));
+    assert_eq!(json["allocation"].as_array().unwrap().len(), 60);
+    assert_eq!(sizes(&json), [30, 30]);
+    let fitted = folder.json("features sums.csv");
+    assert_eq!(fitted["choice"], json["choice"]);
+    assert_eq!((&fitted["n_groups"], &fitted["penalty"]), (&2.into(), &json["penalty"]));
+    says(&folder.text("path sums.csv --features --plots pictures"), &["2 features at penalty", "chosen by the data"]);
+    assert!(folder.path("pictures/penalties.svg").exists());
 }

@@ -70,9 +70,10 @@ fn a_path_goes_on_to_the_least_penalty_only() {
     let sample = recipe.sample(1).unwrap();
     let rows = data(&sample.values, 8);
     let full = PathSearch { max_groups: Some(7), ..PathSearch::default() }.features(&rows, &Unwatched).unwrap().path;
-    let least_penalty = Some(full.point(3).unwrap().interval().middle());
-    let short = PathSearch { least_penalty, ..PathSearch::default() }.features(&rows, &Unwatched).unwrap().path;
-    assert_eq!(short.k_for(least_penalty.unwrap()), Some(3));
+    let penalty = full.point(3).unwrap().interval().middle();
+    let short =
+        PathSearch { least_penalty: Some(penalty), ..PathSearch::default() }.features(&rows, &Unwatched).unwrap().path;
+    assert_eq!(short.k_for(penalty), Some(3));
     assert!(short.losses.len() < full.losses.len(), "{:?}", short.losses);
 }
 
@@ -155,7 +156,7 @@ fn a_cap_is_kept_and_weights_are_refused() {
     let goal = FeatureGoal::Penalty { penalty: 1.0, max_features: Some(2) };
     let parameters = BpMeans { goal, ..BpMeans::default() };
     let (fit, choice) = fit_features_automatically(&data(&sample.values, 8), &parameters, &Unwatched).unwrap();
-    assert!(fit.n_features() <= 2 && choice.k <= 2);
+    assert_eq!((fit.n_features(), choice.k), (2, 2));
     let weights = vec![1.0; 60];
     let weighted =
         madbayes::data::Data::weighted(madbayes::data::Rows::new(&sample.values, 8).unwrap(), Some(&weights)).unwrap();
@@ -198,4 +199,50 @@ fn a_stopped_search_has_the_path_so_far() {
         assert!(fit.stopped, "after {steps} of {all} steps");
         assert!(choice.penalty > 0.0 && choice.penalty.is_finite());
     }
+}
+
+#[test]
+fn rows_of_noise_are_not_as_many_features() {
+    for (n, d) in [(3, 20), (5, 20), (8, 20), (5, 3)] {
+        let mut rng = stream(n as u64, Stream::Simulation);
+        let values: Vec<f64> = (0..n * d).map(|_| rng.sample(StandardNormal)).collect();
+        let found = choose(&values, d).choice;
+        assert!(found.k <= n / 2, "{n} x {d}: {found:?}");
+    }
+}
+
+#[test]
+fn copies_of_few_rows_do_not_make_a_feature_of_each() {
+    let few = uniform(5, 6, 8);
+    let values: Vec<f64> = (0..20).flat_map(|_| few.iter().copied()).collect();
+    let found = choose(&values, 6).choice;
+    assert!(found.k < 5, "{found:?}");
+}
+
+#[test]
+fn data_far_from_0_end_and_keep_their_features() {
+    let recipe = FeatureMixture { n_rows: 120, n_columns: 12, n_features: 3, noise: 0.2, ..FeatureMixture::default() };
+    let values: Vec<f64> = recipe.sample(4).unwrap().values.iter().map(|x| x + 1e5).collect();
+    let rows = data(&values, 12);
+    assert_eq!(choose(&values, 12).choice.k, 4);
+    for k in [9, 10] {
+        assert_eq!(BpMeans::k_features(k).fit(&rows, &Unwatched).unwrap().n_features(), k);
+    }
+}
+
+#[test]
+fn a_path_ends_where_a_word_of_bits_does() {
+    let values = uniform(70, 2, 1);
+    let found = PathSearch { max_groups: Some(70), ..PathSearch::default() }.features(&data(&values, 2), &Unwatched);
+    assert!(found.unwrap().path.losses.len() <= 65);
+}
+
+#[test]
+fn one_row_unlike_all_others_is_a_choice_too() {
+    let mut values = vec![0.0; 2 * 3_000];
+    (values[40], values[41]) = (5.0, 3.0);
+    assert_eq!(choose(&values, 2).choice.k, 1);
+    let rows = data(&values, 2);
+    let clusters = madbayes::select::automatic(&rows, &madbayes::hard::DpMeans::default(), &Unwatched).unwrap();
+    assert_eq!(clusters.choice.k, 2);
 }

@@ -7,7 +7,7 @@ use crate::choice;
 use crate::number::{count, number, plural, table};
 use crate::output::{to_file, to_stdout};
 use anyhow::Result;
-use madbayes::hard::Features;
+use madbayes::hard::{BpMeans, Features};
 use madbayes::model::FeatureModel;
 use madbayes::select::Choice;
 use madbayes::structure::{Allocation, Partition};
@@ -53,6 +53,11 @@ impl Answer<'_> {
         table.labels.as_ref().map(|truth| Agreement::new(truth, combinations.labels())).transpose()
     }
 
+    /// How many rows starts and polishing saw, where not all.
+    fn sampled_rows(&self) -> Option<usize> {
+        (self.source.n_rows() > BpMeans::SAMPLE).then_some(BpMeans::SAMPLE)
+    }
+
     fn json(&self) -> Result<Value> {
         Ok(json!({
             "n_rows": self.source.n_rows(),
@@ -70,6 +75,7 @@ impl Answer<'_> {
             "seed": self.arguments.work.seed,
             "converged": self.features.converged,
             "stopped": self.features.stopped,
+            "sampled_rows": self.sampled_rows(),
             "allocation": allocation_json(&self.features.allocation),
             "components": self.model.components,
             "offset": self.model.offset,
@@ -95,6 +101,9 @@ impl Answer<'_> {
                 None => String::new(),
             }
         );
+        if let Some(rows) = self.sampled_rows() {
+            out += &format!("searched on a random sample of {}, then refined on all\n", plural(rows, "row"));
+        }
         if let Some(found) = self.choice {
             out += &format!("the same number is optimal {}\n", choice::range(found.penalties));
             out += &choice::text(found, "feature", self.features.stopped);
@@ -115,7 +124,11 @@ impl Answer<'_> {
         }
         out += &format!(
             "\n{} in {} s, seed {}\n",
-            if self.features.converged { "converged" } else { "not converged: raise --max-passes" },
+            match (self.features.stopped, self.features.converged) {
+                (true, _) => "stopped",
+                (_, true) => "converged",
+                _ => "not converged (raise --max-passes)",
+            },
             number(self.seconds),
             self.arguments.work.seed
         );

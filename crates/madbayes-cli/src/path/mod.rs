@@ -61,7 +61,7 @@ fn seek<T: Real>(arguments: &PathArguments, table: &Table, values: &[T]) -> Resu
         let found = search.automatic_clusters(&data, &watching)?;
         let labels = found.path.labels(found.choice.k, &data, &Workers::new(arguments.work.threads));
         // In order of first appearance, as a fit numbers its clusters.
-        let partition = Partition::from_labels(&labels.unwrap_or_default());
+        let partition = Partition::from_labels(labels.unwrap_or_default());
         let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, partition.labels())).transpose()?;
         let members = json!({ "sizes": partition.sizes(), "labels": partition.labels() });
         Found { path: found.path.path, choice: found.choice, members, agreement }

@@ -232,10 +232,13 @@ pub(super) fn choice(
             let penalties = best.penalties;
             Choice { k, penalty: penalties.middle(), penalties, confidence, runners_up, evidence }
         }
+        None if fallback.low.is_infinite() => {
+            // Nothing but the first K was seen: what is surely known is that no other pays above its whole loss.
+            let penalties = PenaltyInterval { low: fallback.loss, high: f64::INFINITY };
+            Choice { k, penalty: penalties.middle(), penalties, confidence: 0.0, runners_up, evidence }
+        }
         None => {
-            // Of the first K nothing is known below an infinite end.
-            let low = if fallback.low.is_finite() { fallback.low } else { 0.0 };
-            let penalties = PenaltyInterval { low, high: fallback.high };
+            let penalties = fallback.interval();
             let nearness = evidence.map_or(0.0, |e| {
                 let persistence = e.persistence.map_or(0.0, |p| p / PERSISTENCE_EVIDENCE);
                 (e.loss / enough).max(persistence).clamp(0.0, 1.0)

@@ -58,7 +58,10 @@ impl PathSearch {
     fn choose_features<T: Real>(&self, data: &Data<T>, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
         let of_most = |rows: usize| rows as f64 > BASE_SHARE * data.n_rows() as f64;
         let base = path.allocation(1).is_some_and(|one| of_most(one.counts()[0]));
+        // A feature for every distinct row explains everything and says nothing.
+        let largest = (data.n_rows() / 2).min(distinct_rows(data, 2 * path.path.losses.len()) - 1);
         let ranked = ranked(&path.path.points, 0.0, if base { 2 } else { 1 });
+        let ranked: Vec<Candidate> = ranked.into_iter().filter(|c| c.k <= largest).collect();
         let (chosen, evidence) = judge(data, &ranked, self.seed, &Workers::new(self.threads), watch);
         let fallback = base_or_nothing(&path.path);
         AutomaticFeatures { choice: choice(&fallback, &ranked, chosen, evidence, FEATURE_EVIDENCE), path }
@@ -66,15 +69,36 @@ impl PathSearch {
 }
 
 /// The number of features the data suggest, with the path that says so. Of `parameters` the cap, the seed and the threads
-/// count.
+/// count; where more are suggested than the cap allows, the most that are optimal below it.
 pub fn automatic_features<T: Real>(
     data: &Data<T>,
     parameters: &BpMeans,
     watch: &dyn Watch,
 ) -> Result<AutomaticFeatures> {
     let search = PathSearch { seed: parameters.seed, threads: parameters.threads, ..PathSearch::default() };
-    let most = default_most_features(data).min(parameters.goal.cap(data.n_rows()));
-    search.look_for_features(data, most, watch)
+    let mut found = search.look_for_features(data, default_most_features(data), watch)?;
+    let cap = parameters.goal.cap(data.n_rows());
+    if found.choice.k > cap
+        && let Some(point) = found.path.path.points.iter().rev().find(|point| point.k <= cap)
+    {
+        let penalties = point.interval();
+        found.choice = Choice { k: point.k, penalty: penalties.middle(), penalties, ..found.choice };
+        found.choice.runners_up.retain(|c| c.k <= cap && c.k != point.k);
+    }
+    Ok(found)
+}
+
+/// How many rows differ, counted up to `enough`.
+fn distinct_rows<T: Real>(data: &Data<T>, enough: usize) -> usize {
+    let mut seen = std::collections::BTreeSet::new();
+    for row in data.rows().iter() {
+        // 0 and -0 are equal.
+        seen.insert(row.iter().map(|&x| (Into::<f64>::into(x) + 0.0).to_bits()).collect::<Vec<u64>>());
+        if seen.len() > enough {
+            break;
+        }
+    }
+    seen.len()
 }
 
 /// BP-means with the penalty that the data suggest, from the features of the path unless another start or algorithm is
@@ -115,7 +139,9 @@ fn judge<T: Real>(
     watch: &dyn Watch,
 ) -> (Option<Candidate>, Option<Evidence>) {
     match ranked.first() {
-        Some(first) if first.k as f64 * first.persistence > DECISIVE => (Some(*first), None),
+        Some(first) if first.persistence >= CLEAR && first.k as f64 * first.persistence > DECISIVE => {
+            (Some(*first), None)
+        }
         Some(first) => {
             let Some(loss) = feature_evidence(data, first.k.min(MOST_COMPARED), seed, workers, watch) else {
                 return (Some(*first), None);

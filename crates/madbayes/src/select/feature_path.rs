@@ -15,8 +15,10 @@ const MORE_THAN_COLUMNS: usize = 2;
 /// Losses below this share of the data's are rounding.
 const NEGLIGIBLE: f64 = 1e-12;
 /// Rows up to which every K has as many starts as this: few rows have few starts that differ, and each costs next to nothing.
-const FEW_ROWS: usize = 16;
+const FEW_ROWS: usize = 8;
 const STARTS: usize = 100;
+/// A path of features ends here at the latest.
+const LONGEST: usize = 63;
 
 /// A path with the features on it.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,17 +41,16 @@ impl PathSearch {
     pub fn features<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<FeaturePath> {
         self.check(data)?;
         let most = self.max_groups.unwrap_or_else(|| default_most_features(data));
-        let share = data.n_rows().min(self.feature_sample()) as f64 / data.n_rows() as f64;
+        let share = data.n_rows().min(BpMeans::SAMPLE) as f64 / data.n_rows() as f64;
         let enough = |path: &PenaltyPath| match (self.least_penalty, path.points.last()) {
             (Some(penalty), Some(last)) => last.high <= penalty * share,
             _ => false,
         };
-        self.search_features(data, most, watch, enough)
-    }
-
-    /// Rows whose features are searched.
-    fn feature_sample(&self) -> usize {
-        self.sample.unwrap_or(BpMeans::SAMPLE).min(BpMeans::SAMPLE)
+        let mut found = self.search_features(data, most, watch, enough)?;
+        if let Some(penalty) = self.least_penalty {
+            found.path.end_at(penalty);
+        }
+        Ok(found)
     }
 
     /// Climbs to `most` features and one more, for the last to have a lower end, until the path so far is enough.
@@ -62,7 +63,7 @@ impl PathSearch {
     ) -> Result<FeaturePath> {
         let restarts = Restarts::Exactly(if data.n_rows() <= FEW_ROWS { STARTS } else { 1 });
         let parameters = BpMeans {
-            goal: FeatureGoal::Exactly((most + 1).min(data.n_rows())),
+            goal: FeatureGoal::Exactly((most.min(LONGEST) + 1).min(data.n_rows())),
             restarts,
             seed: self.seed,
             threads: self.threads,

@@ -40,6 +40,13 @@ impl PenaltyPath {
         PenaltyPath { points, losses, sampled_rows: None, stopped: false }
     }
 
+    /// Leaves out numbers of groups that are optimal for smaller penalties only.
+    pub(super) fn end_at(&mut self, least_penalty: f64) {
+        self.points.retain(|point| point.high > least_penalty);
+        let last = self.points.last().map_or(0, |point| point.k);
+        self.losses.retain(|(k, _)| *k <= last);
+    }
+
     /// The point of K; none if no penalty chooses it.
     pub fn point(&self, k: usize) -> Option<&HullPoint> {
         self.points.iter().find(|point| point.k == k)
@@ -123,7 +130,7 @@ impl PathSearch {
     pub fn clusters<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<ClusterPath> {
         self.check(data)?;
         let most = self.max_groups.unwrap_or_else(|| default_most(data.n_rows()));
-        self.search(data, watch, |climb, share| {
+        let mut found = self.search(data, watch, |climb, share| {
             let mut reached = if self.least_penalty.is_some() { most.min(8) } else { most };
             loop {
                 climb.reach(beyond(reached));
@@ -141,7 +148,11 @@ impl PathSearch {
                 climb.solve_crossings(beyond(reached), CROSSINGS_WORK);
             }
             reached
-        })
+        })?;
+        if let Some(penalty) = self.least_penalty {
+            found.path.end_at(penalty);
+        }
+        Ok(found)
     }
 
     /// Searches some rows or all: `reach` climbs as far as it wants to, told what share of the whole its rows are, and says up

@@ -24,6 +24,8 @@ const LEAST_LOOK: usize = 6;
 const TURNED_COLUMNS: usize = 3;
 /// Data sets of each shape whose features are compared: with more, chance stands out less.
 const FEATURE_DRAWS: usize = 16;
+/// Columns up to which features are compared with those of a box along the columns.
+const BOX_COLUMNS: usize = 100;
 /// Rows whose features are compared with those of data without any.
 const FEATURE_ROWS: usize = 512;
 /// Directions that hold less than this share of the largest variance do not count.
@@ -71,6 +73,9 @@ pub(super) fn evidence<T: Real>(
     watch: &dyn Watch,
 ) -> Option<Vec<Evidence>> {
     let spread = Spread::of(data);
+    if spread.deviations.is_empty() {
+        return None;
+    }
     let shown = trial.show(data, watch)?;
     let shapes = if data.n_columns() <= TURNED_COLUMNS { &SHAPES[..] } else { &SHAPES[..2] };
     let drawn = workers.map(shapes.len() * DRAWS, |i| {
@@ -100,21 +105,30 @@ pub(super) fn feature_evidence<T: Real>(
     let seen = sample.as_ref().and_then(|rows| rows.data().ok());
     let seen = seen.as_ref().unwrap_or(data);
     let spread = Spread::of(seen);
+    let r = spread.deviations.len();
+    if r == 0 {
+        return None;
+    }
+    // Losses are sums of inner products: the principal axes and one direction more for the mean hold them all.
     let mean: Vec<f64> =
         crate::hard::mean_offset(seen).iter().zip(seen.reference()).map(|(m, &r)| m + r.into()).collect();
+    let mut place = vec![0.0; r + 1];
+    for (axis, mean) in spread.axes.chunks_exact(r).zip(&mean) {
+        place[..r].iter_mut().zip(axis).for_each(|(place, a)| *place += a * mean);
+    }
+    place[r] = (dot(&mean, &mean) - dot(&place[..r], &place[..r])).max(0.0).sqrt();
+    // With many columns a box along them is close to Gaussian, and dear.
+    let shapes = [Shape::Gaussian, if seen.n_columns() <= BOX_COLUMNS { Shape::Box } else { Shape::TurnedBox }];
     let parameters = BpMeans { seed, threads: 1, ..BpMeans::k_features(k) };
     let found = feature_gain(&parameters, seen, watch)?;
     let drawn = workers.map(2 * FEATURE_DRAWS, |i| {
-        let values = spread.draw(SHAPES[i / FEATURE_DRAWS], seen.n_rows(), seed, i as u32);
-        // Back from the principal axes, about the mean.
-        let r = spread.deviations.len();
-        let rows: Vec<f64> = values
-            .chunks_exact(r.max(1))
-            .flat_map(|row| {
-                spread.axes.chunks_exact(r.max(1)).zip(&mean).map(move |(axis, mean)| mean + dot(axis, row))
-            })
-            .collect();
-        feature_gain(&parameters, &Data::new(Rows::new(&rows, mean.len()).ok()?).ok()?, watch)
+        let values = spread.draw(shapes[i / FEATURE_DRAWS], seen.n_rows(), seed, i as u32);
+        let mut rows = Vec::with_capacity(seen.n_rows() * (r + 1));
+        for row in values.chunks_exact(r) {
+            rows.extend(row.iter().zip(&place).map(|(x, place)| x + place));
+            rows.push(place[r]);
+        }
+        feature_gain(&parameters, &Data::new(Rows::new(&rows, r + 1).ok()?).ok()?, watch)
     });
     let drawn: Vec<f64> = drawn.into_iter().collect::<Option<_>>()?;
     Some(drawn.chunks(FEATURE_DRAWS).map(|family| excess(found, family.iter().copied())).fold(f64::INFINITY, f64::min))
@@ -123,8 +137,15 @@ pub(super) fn feature_evidence<T: Real>(
 /// Minus the log of the share that features leave of the squares about the mean.
 fn feature_gain<T: Real>(parameters: &BpMeans, data: &Data<T>, watch: &dyn Watch) -> Option<f64> {
     let loss = brief_loss(parameters, data, watch)?;
-    let variances = Spread::of(data).deviations.iter().map(|s| s * s).sum::<f64>();
-    Some(-(loss / (variances * data.total_weight())).max(f64::MIN_POSITIVE).ln())
+    let mean = crate::hard::mean_offset(data);
+    let mut squares = 0.0;
+    for row in data.rows().iter() {
+        for ((&x, &r), mean) in row.iter().zip(data.reference()).zip(&mean) {
+            let offset: f64 = x.into() - r.into() - mean;
+            squares += offset * offset;
+        }
+    }
+    Some(-(loss / squares).max(f64::MIN_POSITIVE).ln())
 }
 
 /// (value - mean)/(standard deviation of a further draw).
@@ -192,13 +213,17 @@ impl Spread {
         let largest = values.last().copied().unwrap_or(0.0);
         let kept: Vec<usize> = (0..order).rev().filter(|&i| values[i] > FLAT * largest && values[i] > 0.0).collect();
         let mut axes = vec![0.0; d * kept.len()];
-        for (r, &i) in kept.iter().enumerate() {
-            for j in 0..d {
-                axes[j * kept.len() + r] = if d <= n {
-                    vectors[(j, i)]
-                } else {
-                    (0..n).map(|row| rows[row * d + j] * vectors[(row, i)]).sum::<f64>() / values[i].sqrt()
-                };
+        let k = kept.len();
+        if d <= n {
+            for (e, axis) in axes.iter_mut().enumerate() {
+                *axis = vectors[(e / k, kept[e % k])];
+            }
+        } else {
+            for (row, values_of_row) in rows.chunks_exact(d).enumerate() {
+                let along: Vec<f64> = kept.iter().map(|&i| vectors[(row, i)] / values[i].sqrt()).collect();
+                for (axes, x) in axes.chunks_exact_mut(k).zip(values_of_row) {
+                    axes.iter_mut().zip(&along).for_each(|(axis, along)| *axis += x * along);
+                }
             }
         }
         Spread { deviations: kept.iter().map(|&i| (values[i] / data.total_weight()).sqrt()).collect(), axes }

@@ -140,7 +140,7 @@ impl<'a, T: Real> Fit<'a, T> {
     /// The rows that starts and polishing see, in order; none when all are few enough.
     fn sample(&self) -> Option<Vec<usize>> {
         let n = self.data.n_rows();
-        let mut rng = stream(self.parameters.seed, Stream::Simulation);
+        let mut rng = stream(self.parameters.seed, Stream::Sample);
         (n > SAMPLE).then(|| {
             // Each row with the probability that makes the sample full (Knuth's selection sampling).
             let mut rows = Vec::with_capacity(SAMPLE);

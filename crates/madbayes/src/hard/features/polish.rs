@@ -37,7 +37,7 @@ impl Search<'_> {
     }
 
     /// Whether polishing has taken as much work as it may.
-    fn is_spent(&self) -> bool {
+    pub fn is_spent(&self) -> bool {
         self.work > self.most_work
     }
 

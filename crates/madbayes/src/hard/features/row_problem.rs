@@ -82,8 +82,15 @@ pub(super) struct Scratch {
 
 impl RowProblem {
     /// For the K x K products G = A A'.
-    pub fn new(gram: Vec<f64>, k: usize, solver: RowSolver) -> Self {
+    pub fn new(mut gram: Vec<f64>, k: usize, solver: RowSolver) -> Self {
         let solver = solver.for_features(k);
+        // Where rounding leaves G unsymmetric, flips there and back would both seem to help.
+        for i in 0..k {
+            for j in 0..i {
+                let mean = 0.5 * (gram[i * k + j] + gram[j * k + i]);
+                (gram[i * k + j], gram[j * k + i]) = (mean, mean);
+            }
+        }
         let largest = (0..k).map(|i| gram[i * k + i]).fold(0.0, f64::max);
         // Well above the rounding of G, which is singular where features outnumber columns.
         let jitter = 1e-11 * largest.max(f64::MIN_POSITIVE);
@@ -234,19 +241,30 @@ impl RowProblem {
                     }
                 }
             }
-            RowSolver::Coordinate => while self.flip_best(z, scratch) || self.flip_best_pair(z, scratch) {},
+            RowSolver::Coordinate => {
+                for _ in 0..most_flips(k) {
+                    if !self.flip_best(z, scratch) && !self.flip_best_pair(z, scratch) {
+                        break;
+                    }
+                }
+            }
             RowSolver::Exact | RowSolver::Auto => {
                 // Where flips, or pairs of flips, end at a row that is surely the best, nothing is left to search.
-                let known = loop {
-                    while self.flip_best(z, scratch) {}
+                let mut known = false;
+                for _ in 0..most_flips(k) {
+                    if self.flip_best(z, scratch) {
+                        continue;
+                    }
                     let least = self.smallest(z, &scratch.slope);
-                    if least[0] + least[1] >= 0.0 {
-                        break true;
+                    known = least[0] + least[1] >= 0.0;
+                    if known {
+                        break;
                     }
                     if !self.flip_best_pair(z, scratch) {
-                        break least[0] + least[1] + least[2] >= 0.0;
+                        known = least[0] + least[1] + least[2] >= 0.0;
+                        break;
                     }
-                };
+                }
                 let cost = cost(c, z, &scratch.slope);
                 // The search knows costs up to the jitter only.
                 if !known
@@ -377,6 +395,11 @@ impl RowProblem {
             level -= 1;
         }
     }
+}
+
+/// Flips of a row beyond which it is rounding that seems to help.
+fn most_flips(k: usize) -> usize {
+    64 + 8 * k
 }
 
 /// 1 - 2 z_k.

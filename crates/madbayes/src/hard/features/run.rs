@@ -113,7 +113,7 @@ impl Runs<'_> {
         let agree = |all: &[Ran]| self.agreeing(all, goal) >= times * AGREEING;
         let enough = |all: &[Ran]| agree(all) || all.iter().map(|r| r.work).sum::<u64>() > BUDGET;
         let _ = self.watch.step(&Step::Run { run: 0, of: runs });
-        let many = first.work * runs as u64 > MANY || runs > times * MOST_RUNS;
+        let many = first.work.saturating_mul(runs as u64) > MANY || runs > times * MOST_RUNS;
         let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
         let mut all = vec![first];
         while all.len() < runs && !all.iter().any(|r| r.stopped) && !(restarts == Restarts::Auto && enough(&all)) {
@@ -216,7 +216,7 @@ impl Runs<'_> {
             search.polish(&mut ran.core, deeply)?;
             let before = search.objective(&ran.core);
             self.sweep(search, ran, SWEEPS)?;
-            if !search.is_lower(search.objective(&ran.core), before) {
+            if search.is_spent() || !search.is_lower(search.objective(&ran.core), before) {
                 return ControlFlow::Continue(());
             }
             search.settle(&mut ran.core)?;
@@ -243,6 +243,9 @@ impl Runs<'_> {
     /// Collapsed sweeps, kept if they helped.
     fn sweep(&self, search: &mut Search, ran: &mut Ran, limit: usize) -> ControlFlow<()> {
         let swept = sweep_collapsed(self.data, ran.core.allocation(), search.goal, limit, self.watch);
+        // All combinations of up to 10 features are scored for every row, beyond that flips.
+        let each = if ran.core.k() <= 10 { 1 << ran.core.k() } else { ran.core.k().pow(3) };
+        search.work += (swept.trace.len() * self.products.n_rows * each) as u64;
         let core = Core::new(&swept.allocation, &self.products);
         if search.is_lower(search.objective(&core), search.objective(&ran.core)) {
             ran.core = core;

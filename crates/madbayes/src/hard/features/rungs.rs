@@ -5,13 +5,13 @@ use super::FeatureGoal;
 use super::bp_means::BpMeans;
 use super::core::Core;
 use super::fit::{Fit, Sampled};
-use super::passes::Run;
+use super::passes::{Run, State};
 use super::run::Runs;
 use crate::data::{Data, Real};
 use crate::error::Result;
 use crate::hard::Restarts;
 use crate::structure::Allocation;
-use crate::watch::Watch;
+use crate::watch::{Unwatched, Watch};
 use std::ops::ControlFlow;
 
 /// Sweeps down and up; improvements become rare long before.
@@ -55,16 +55,11 @@ impl FeatureRungs {
             let mut rungs = vec![(Allocation::new(data.n_rows(), 0), fit.total())];
             for k in hull(&losses).into_iter().filter(|k| *k > 0) {
                 // After a stop the features of the sample are still given to all rows.
-                let passes = if stopped { 1 } else { REFINING_PASSES };
-                match fit.refined(&cores[k], sample, passes) {
-                    Some((rows, loss)) if rungs.last().is_some_and(|(_, before)| loss < *before) => {
-                        rungs.push((rows, loss));
-                    }
-                    Some(_) => {}
-                    None => {
-                        stopped = true;
-                        break;
-                    }
+                let passes = if stopped { 0 } else { REFINING_PASSES };
+                let refined = fit.refined(&cores[k], sample, passes);
+                stopped |= refined.stopped;
+                if refined.k() == k && rungs.last().is_some_and(|(_, before)| refined.loss < *before) {
+                    rungs.push((refined.allocation, refined.loss));
                 }
             }
             FeatureRungs { rungs, sampled_rows: Some(sample.n_rows), stopped }
@@ -130,20 +125,20 @@ fn improve(runs: &Runs, cores: &mut [Core]) -> ControlFlow<()> {
 }
 
 impl<T: Real> Fit<'_, T> {
-    /// Passes over all rows from the features of a sample; which rows have which, and the loss. None when stopped.
-    fn refined(&self, core: &Core, sample: &Sampled, passes: usize) -> Option<(Allocation, f64)> {
-        let (ControlFlow::Continue(mut state) | ControlFlow::Break(mut state)) =
-            self.extend(core, sample.values).map_break(|()| self.nothing());
-        let run = Run { goal: FeatureGoal::Exactly(core.k()), ..self.passes(self.watch, 0) };
-        for _ in 0..passes {
-            if run.pass(&mut state).is_break() {
-                return None;
-            }
-        }
-        let fitted = run.fit_allocation(state.allocation).continue_value()?;
-        (fitted.k() == core.k()).then(|| {
-            let loss = run.measure(&fitted);
-            (fitted.allocation, loss)
-        })
+    /// Passes over all rows from the features of a sample, as long as the watch allows; one at least, unwatched.
+    fn refined(&self, core: &Core, sample: &Sampled, passes: usize) -> State {
+        let goal = FeatureGoal::Exactly(core.k());
+        let unwatched = Run { goal, ..self.passes(&Unwatched, 0) };
+        // Nothing watches: nothing stops.
+        let done = |state: ControlFlow<(), State>| {
+            let (ControlFlow::Continue(state) | ControlFlow::Break(state)) = state.map_break(|()| self.nothing());
+            state
+        };
+        let mut state = done(self.extend(core, sample.values));
+        let _ = unwatched.pass(&mut state);
+        Run { goal, ..self.passes(self.watch, 0) }.settle(&mut state, 0.0, passes);
+        let stopped = state.stopped;
+        let fitted = done(unwatched.fit_allocation(state.allocation));
+        State { loss: unwatched.measure(&fitted), stopped, ..fitted }
     }
 }

@@ -76,6 +76,7 @@ impl Search<'_> {
         self.watch.step(&Step::Chunk)?;
         let penalty = self.goal.penalty();
         if self.solver == RowSolver::Paper && penalty > 0.0 && frozen.is_none() {
+            self.work += (self.products.n_rows * core.k().pow(2)) as u64;
             let mut changed = self.paper_pass(core);
             changed += self.drop_unpaid(core);
             return ControlFlow::Continue(changed);
@@ -84,7 +85,9 @@ impl Search<'_> {
         let k = core.k();
         let mut changed = core.pass(frozen, self.solver, self.products, &mut self.scratch);
         let decisions = std::mem::take(&mut self.scratch.decisions);
-        self.work += (self.products.n_rows * (k * k + changed)) as u64 + decisions * k as u64;
+        // Up to 8 features all rows are gone through one by one.
+        let each = if k <= 8 { 1 << k } else { 0 };
+        self.work += (self.products.n_rows * (k * k + each + changed)) as u64 + decisions * k as u64;
         if penalty > 0.0 {
             changed += self.drop_unpaid(core);
             if core.k() < self.cap() {
