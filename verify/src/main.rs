@@ -1,7 +1,7 @@
 //! Long studies of the algorithms: each writes its table into docs/verify/. The tests keep small versions of them.
 
 // The same small problems and exact answers that the tests use.
-#[path = "../../crates/madbayes/tests/common/mod.rs"]
+#[path = "../../crates/madbayes/tests/suite/common/mod.rs"]
 mod common;
 
 mod automatic;

@@ -1,8 +1,8 @@
 //! `madbayes path` and `--penalty auto`: the path is a hull, the choice stands on it, and both commands agree.
 
-mod common;
-
-use common::{Folder, Noise, close, counted_sizes, folder_of_a_square, folder_of_blobs, labels, says, sizes, timeless};
+use crate::common::{
+    Folder, Noise, close, counted_sizes, folder_of_a_square, folder_of_blobs, labels, says, sizes, timeless,
+};
 use serde_json::Value;
 
 /// The points of a path as (k, low, high, loss); no upper end is infinity.

@@ -1,8 +1,6 @@
 //! `madbayes features` and `buffet`: rows that are sums of features, from tables and from pictures.
 
-mod common;
-
-use common::{Folder, Noise, close, says};
+use crate::common::{Folder, Noise, close, says};
 use serde_json::Value;
 
 /// What the three planted features add to x, y and z.

@@ -1,9 +1,7 @@
 //! The CRP mixture sampler against enumeration, Geweke's joint test, and its own limit.
 
-mod common;
-
-use common::exact::{joint_test, law, ln_marginal, ln_prior, total_variation};
-use common::{data, uniform};
+use crate::common::exact::{joint_test, law, ln_marginal, ln_prior, total_variation};
+use crate::common::{data, uniform};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{ChainStart, CrpMixture, Schedule};
 use madbayes::likelihood::{Spherical, SphericalGroups};
@@ -66,7 +64,8 @@ fn minus_2_s2_log_joint_over_the_objective_tends_to_1() {
     for partition in [[0; 12].to_vec(), (0..12).map(|i| i % 3).collect(), (0..12).map(|i| i / 2).collect::<Vec<u32>>()]
     {
         let partition = Partition::from_labels(partition);
-        let objective = common::sum_of_squares(&values, 2, &partition) + (partition.n_groups() - 1) as f64 * penalty;
+        let objective =
+            crate::common::sum_of_squares(&values, 2, &partition) + (partition.n_groups() - 1) as f64 * penalty;
         let mut last = f64::INFINITY;
         for s2 in [1e-1, 1e-3, 1e-5, 1e-7] {
             let law = Spherical { variance: s2, ..law(2) };
@@ -123,7 +122,7 @@ fn collapsed_charges_equal_the_change_of_the_objective() {
         seat_all(&labels, &mut seats, &mut groups);
         let objective = |labels: &LiveLabels| {
             let partition = Partition::from_labels(labels.to_vec());
-            common::sum_of_squares(&values, 3, &partition) + (partition.n_groups() - 1) as f64 * penalty
+            crate::common::sum_of_squares(&values, 3, &partition) + (partition.n_groups() - 1) as f64 * penalty
         };
         let mut rng = stream(seed, Stream::Chain(0));
         for row in 0..25 {

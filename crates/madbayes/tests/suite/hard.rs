@@ -1,8 +1,6 @@
 //! What every hard clustering promises: falling traces, honest objectives, the same bits, K that shrinks.
 
-mod common;
-
-use common::{blobs, data, recomputed, uniform};
+use crate::common::{blobs, data, recomputed, uniform};
 use madbayes::Error;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start, nearest_centres};
@@ -178,7 +176,8 @@ fn serial_agrees_step_by_step_with_the_plain_version() {
             .unwrap();
             // The trace holds the objective of every pass's labels about their means.
             let partition = Partition::from_labels(plain[pass - 1].iter());
-            let expected = common::sum_of_squares(&values, d, &partition) + 8.0 * (partition.n_groups() - 1) as f64;
+            let expected =
+                crate::common::sum_of_squares(&values, d, &partition) + 8.0 * (partition.n_groups() - 1) as f64;
             assert!((fit.trace[pass - 1] - expected).abs() < 1e-9 * expected, "seed {seed}, pass {pass}");
         }
         let fit = DpMeans {

@@ -1,9 +1,7 @@
 //! Feature learning as a whole: traces fall, objectives are those of what is returned, bits do not depend on threads,
 //! optima of small problems are reached, and planted features are found.
 
-mod common;
-
-use common::{brute_force_features, data};
+use crate::common::{brute_force_features, data};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{
     BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, Restarts, RowSolver, allocate, reconstruct,

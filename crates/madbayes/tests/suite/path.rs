@@ -1,8 +1,6 @@
 //! The penalty path: against all partitions of tiny data, and as a search that can be stopped, sampled and repeated.
 
-mod common;
-
-use common::{blobs, data, sum_of_squares, uniform};
+use crate::common::{blobs, data, sum_of_squares, uniform};
 use madbayes::data::{Data, Rows};
 use madbayes::hard::DpMeans;
 use madbayes::parallel::Workers;

@@ -1,8 +1,6 @@
 //! The path of features: against all allocations of tiny data, and the choice on it.
 
-mod common;
-
-use common::{data, uniform};
+use crate::common::{data, uniform};
 use madbayes::hard::{BpMeans, FeatureGoal};
 use madbayes::likelihood::collapsed_loss;
 use madbayes::random::{Stream, stream};

@@ -1,7 +1,5 @@
 //! Real data with known answers, where the shared data sets are beside the project.
 
-mod common;
-
 use madbayes::hard::{DpMeans, Restarts};
 use madbayes::metrics::adjusted_rand_index;
 use madbayes::select::{PathSearch, automatic, fit_exactly};
@@ -42,7 +40,7 @@ fn one_run_comes_within_a_thousandth_of_the_best_known_sum_of_squares(
     #[case] best_known: f64,
 ) {
     let Some((values, d, labels)) = shared(name) else { return };
-    let rows = common::data(&values, d);
+    let rows = crate::common::data(&values, d);
     let fit = fit_exactly(k, &DpMeans::default(), &rows, &Unwatched).unwrap();
     let plain = DpMeans::k_means(k).fit(&rows, &Unwatched).unwrap();
     let agreement = adjusted_rand_index(
@@ -85,7 +83,7 @@ fn the_number_of_clusters_is_found(#[case] name: &str, #[case] k: usize) {
     if name == "wine.csv" {
         standardised(&mut values, d);
     }
-    let found = automatic(&common::data(&values, d), &DpMeans::default(), &Unwatched).unwrap().choice;
+    let found = automatic(&crate::common::data(&values, d), &DpMeans::default(), &Unwatched).unwrap().choice;
     println!(
         "{name}: {}, confidence {:.2}, runners-up {:?}",
         found.k,
@@ -105,7 +103,7 @@ fn the_number_of_clusters_is_found(#[case] name: &str, #[case] k: usize) {
 #[case("a1.csv", 40)]
 fn no_fit_at_a_penalty_beats_the_path_by_half_a_percent(#[case] name: &str, #[case] most: usize) {
     let Some((values, d, _)) = shared(name) else { return };
-    let rows = common::data(&values, d);
+    let rows = crate::common::data(&values, d);
     let search = PathSearch { max_groups: Some(most), ..PathSearch::default() };
     let path = search.clusters(&rows, &Unwatched).unwrap().path;
     for point in path.points[1..].iter().step_by(3) {

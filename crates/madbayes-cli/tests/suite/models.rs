@@ -1,8 +1,6 @@
 //! `madbayes assign` and the model file: what was fitted is what is used later, or the file is refused.
 
-mod common;
-
-use common::{Folder, folder_of_blobs, labels, says, six_blobs, six_blobs_csv};
+use crate::common::{Folder, folder_of_blobs, labels, says, six_blobs, six_blobs_csv};
 use serde_json::Value;
 
 /// The blobs, their fit in `model.json`, and what the fit said.
@@ -31,7 +29,7 @@ fn the_training_rows_get_the_labels_of_the_fit() {
         assert_eq!(assigned["sizes"], fit["sizes"], "{options}");
         assert_eq!(assigned["penalty"], fit["penalty"], "{options}");
         let squares: f64 = numbers(&assigned["squared_distances"]).iter().sum();
-        common::close(squares, fit["loss"].as_f64().unwrap(), 1e-9);
+        crate::common::close(squares, fit["loss"].as_f64().unwrap(), 1e-9);
     }
 }
 
@@ -42,7 +40,7 @@ fn a_standardised_model_measures_new_rows_as_it_was_fitted() {
     folder.write("scaled.csv", "x,y,kind\n".to_string() + &rows.collect::<String>());
     let fit = folder.json("cluster scaled.csv --exclude kind --clusters 6 --standardize --model model.json");
     assert_eq!(labels(&folder.json("assign --model model.json scaled.csv")), labels(&fit));
-    let centres: Vec<Vec<f64>> = common::centres(&fit);
+    let centres: Vec<Vec<f64>> = crate::common::centres(&fit);
     folder.write("centres.csv", format!("x,y\n{},{}\n", centres[3][0], centres[3][1]));
     let assigned = folder.json("assign --model model.json centres.csv");
     assert_eq!(labels(&assigned), [3]);
@@ -60,7 +58,7 @@ fn a_far_row_fits_nowhere_and_opening_would_gain() {
     assert_eq!(labels(&assigned), [0, 5, 1, 5]);
     let (squares, costs) = (numbers(&assigned["squared_distances"]), numbers(&assigned["opening_costs"]));
     for (square, cost) in squares.iter().zip(&costs) {
-        common::close(*cost, 300.0 - square, 1e-12);
+        crate::common::close(*cost, 300.0 - square, 1e-12);
     }
     assert!(costs[0] > 0.0 && costs[1] > 0.0 && costs[2] > 0.0 && costs[3] < 0.0, "{costs:?}");
     assert_eq!(assigned["fit_nowhere"], 1);
@@ -72,7 +70,7 @@ fn a_far_row_fits_nowhere_and_opening_would_gain() {
 
 #[test]
 fn without_a_penalty_no_row_is_said_to_fit_nowhere() {
-    let folder = common::folder_of_a_square();
+    let folder = crate::common::folder_of_a_square();
     folder.text("cluster square.csv --clusters 3 --model model.json");
     let assigned = folder.json("assign --model model.json square.csv");
     assert!(assigned["opening_costs"].is_null() && assigned["fit_nowhere"].is_null() && assigned["penalty"].is_null());
@@ -152,7 +150,7 @@ fn the_number_of_threads_changes_no_bit() {
 #[test]
 fn a_model_reads_every_format() {
     let (folder, fit) = fitted("--penalty 300");
-    let values = common::six_blobs_values().concat();
+    let values = crate::common::six_blobs_values().concat();
     let array = ndarray::Array2::from_shape_vec((120, 2), values).unwrap().mapv(|x| x as f32);
     ndarray_npy::write_npy(folder.path("blobs.npy"), &array).unwrap();
     let assigned = folder.json("assign --model model.json blobs.npy --columns 1,2");

@@ -1,8 +1,6 @@
 //! Draws from priors, the demonstration, help, completions and manual pages, and pipes that close early.
 
-mod common;
-
-use common::{Folder, PROGRAM, counted_sizes, labels, says, six_blobs_csv, sizes};
+use crate::common::{Folder, PROGRAM, counted_sizes, labels, says, six_blobs_csv, sizes};
 use predicates::prelude::*;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -111,7 +109,7 @@ fn a_buffet_is_drawn_in_left_ordered_form_alike_as_json_csv_text_and_svg() {
     assert_eq!(sizes(&json), columns.iter().map(|c| c.iter().sum::<u64>() as usize).collect::<Vec<_>>());
     assert!(sizes(&json).iter().all(|size| *size > 0));
     let harmonic: f64 = (1..=30).map(|i| 1.0 / f64::from(i)).sum();
-    common::close(json["expected_features"].as_f64().unwrap(), 3.0 * harmonic, 1e-12);
+    crate::common::close(json["expected_features"].as_f64().unwrap(), 3.0 * harmonic, 1e-12);
     assert!(json["log_probability"].as_f64().unwrap() < 0.0);
 
     let csv = folder.read("features.csv");

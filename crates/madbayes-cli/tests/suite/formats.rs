@@ -1,8 +1,6 @@
 //! The same table in every format gives the same answer.
 
-mod common;
-
-use common::{Folder, folder_of_blobs, labels, says, six_blobs_csv, six_blobs_values, timeless};
+use crate::common::{Folder, folder_of_blobs, labels, says, six_blobs_csv, six_blobs_values, timeless};
 use ndarray::{Array1, Array2, ShapeBuilder};
 use ndarray_npy::{NpzWriter, write_npy};
 use serde_json::Value;
@@ -23,7 +21,7 @@ fn expected() -> Value {
 fn same(found: &Value, relative: f64) {
     let expected = expected();
     assert_eq!(labels(found), labels(&expected));
-    common::close(found["objective"].as_f64().unwrap(), expected["objective"].as_f64().unwrap(), relative);
+    crate::common::close(found["objective"].as_f64().unwrap(), expected["objective"].as_f64().unwrap(), relative);
 }
 
 #[test]
@@ -147,7 +145,7 @@ fn a_file_is_what_its_first_bytes_say_whatever_its_name() {
 #[cfg(feature = "parquet")]
 mod parquet_files {
     use super::*;
-    use common::six_blobs;
+    use crate::common::six_blobs;
     use parquet::basic::{Compression, ZstdLevel};
     use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType};
     use parquet::file::properties::WriterProperties;

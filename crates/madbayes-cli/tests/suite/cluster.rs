@@ -1,8 +1,6 @@
 //! `madbayes cluster`: what it says is what the labels and centres say, under every option.
 
-mod common;
-
-use common::{
+use crate::common::{
     Folder, Noise, centres, close, counted_sizes, folder_of_a_square, folder_of_blobs, labels, loss, says, six_blobs,
     six_blobs_csv, six_blobs_values, sizes, timeless,
 };
@@ -27,7 +25,7 @@ fn text_tells_clusters_sizes_objective_and_how_the_penalty_compares_with_the_spr
     for (k, row) in rows[1..].iter().enumerate() {
         assert_eq!(row[..3], [&k.to_string(), "20", "16.7%"], "{out}");
         let x: f64 = row[4].parse().unwrap();
-        assert!((x - common::SIX[k].1[0]).abs() < 0.5, "{out}");
+        assert!((x - crate::common::SIX[k].1[0]).abs() < 0.5, "{out}");
     }
     let word = |after: &str| -> f64 {
         let rest = &out[out.find(after).unwrap_or_else(|| panic!("{after:?} is not in {out}")) + after.len()..];

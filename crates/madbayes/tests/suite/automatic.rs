@@ -1,8 +1,6 @@
 //! The automatic choice: clear clusters are counted, data without structure are one cluster, and nothing breaks it.
 
-mod common;
-
-use common::{data, uniform};
+use crate::common::{data, uniform};
 use madbayes::data::{Data, Rows};
 use madbayes::hard::{DpMeans, Goal};
 use madbayes::random::{Stream, stream};

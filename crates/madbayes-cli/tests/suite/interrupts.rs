@@ -1,9 +1,7 @@
 //! Ctrl-C and time limits end the work soon and keep the best result so far.
 #![cfg(unix)]
 
-mod common;
-
-use common::{Folder, Noise, PROGRAM, counted_sizes, labels, says, sizes};
+use crate::common::{Folder, Noise, PROGRAM, counted_sizes, labels, says, sizes};
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::process::{Child, Command, Stdio};
@@ -90,11 +88,11 @@ fn check_stopped(out: &str) -> Value {
     assert!(sizes(&json).iter().all(|size| *size > 0));
     let rows: Vec<[f64; COLUMNS]> =
         cloud().chunks_exact(COLUMNS).map(|row| std::array::from_fn(|j| f64::from(row[j]))).collect();
-    let loss = common::loss(&rows, &json, [1.0; COLUMNS]);
-    common::close(json["loss"].as_f64().unwrap(), loss, 1e-9);
+    let loss = crate::common::loss(&rows, &json, [1.0; COLUMNS]);
+    crate::common::close(json["loss"].as_f64().unwrap(), loss, 1e-9);
     if let Some(penalty) = json["penalty"].as_f64() {
         let k = sizes(&json).len() as f64;
-        common::close(json["objective"].as_f64().unwrap(), loss + (k - 1.0) * penalty, 1e-9);
+        crate::common::close(json["objective"].as_f64().unwrap(), loss + (k - 1.0) * penalty, 1e-9);
     }
     json
 }
@@ -201,9 +199,11 @@ fn a_time_limit_ends_the_work_and_says_so() {
 
 #[test]
 fn a_limit_that_is_not_reached_changes_nothing() {
-    let folder = common::folder_of_blobs();
+    let folder = crate::common::folder_of_blobs();
     let run = |limit: &str| {
-        common::timeless(&folder.text(&format!("cluster blobs.csv --exclude kind --penalty 300 --format json {limit}")))
+        crate::common::timeless(
+            &folder.text(&format!("cluster blobs.csv --exclude kind --penalty 300 --format json {limit}")),
+        )
     };
     assert_eq!(run("--time-limit 1000"), run(""));
 }

@@ -1,8 +1,6 @@
 //! The algorithms against the best of all partitions.
 
-mod common;
-
-use common::{data, success_rate, uniform};
+use crate::common::{data, success_rate, uniform};
 use madbayes::hard::{Algorithm, DpMeans, Start};
 use madbayes::watch::Unwatched;
 use rstest::rstest;
@@ -30,7 +28,7 @@ fn k_means_reaches_the_best_partition_into_exactly_k() {
             let fitted = DpMeans::k_means(k).fit(&data(&values, 2), &Unwatched).unwrap();
             let best = madbayes::structure::Partition::all(7)
                 .filter(|p| p.n_groups() == k)
-                .map(|p| common::sum_of_squares(&values, 2, &p))
+                .map(|p| crate::common::sum_of_squares(&values, 2, &p))
                 .fold(f64::INFINITY, f64::min);
             assert_eq!(fitted.n_clusters(), k);
             assert!((fitted.objective - best).abs() < 1e-9, "seed {seed}, K {k}: {} {best}", fitted.objective);

@@ -1,8 +1,6 @@
 //! A user's mistake is an error that says what, where, what is allowed and what to do: code 2, never a panic.
 
-mod common;
-
-use common::{Folder, folder_of_a_square, folder_of_blobs, says};
+use crate::common::{Folder, folder_of_a_square, folder_of_blobs, says};
 
 /// The message about a CSV file of this text.
 fn about(text: &str) -> String {
@@ -37,7 +35,7 @@ fn a_file_without_rows_is_refused() {
     says(&about("\n\n  \n"), &["t.csv", "blank lines"]);
     says(&about("alpha,beta\n"), &["t.csv", "header but no rows", "alpha, beta"]);
     let empty = Folder::new().madbayes("cluster - --penalty 1").write_stdin("").output().unwrap();
-    says(&common::Ran::new("cluster -", empty).mistake(), &["standard input is empty"]);
+    says(&crate::common::Ran::new("cluster -", empty).mistake(), &["standard input is empty"]);
 }
 
 #[test]
@@ -261,20 +259,20 @@ fn places_that_cannot_be_written_are_named_before_the_work() {
 fn a_full_device_is_an_error_that_says_so() {
     let folder = folder_of_a_square();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ended = std::process::Command::new(common::PROGRAM)
+    let ended = std::process::Command::new(crate::common::PROGRAM)
         .args(["cluster", "square.csv", "--penalty", "1"])
         .current_dir(folder.path(""))
         .stdout(full)
         .output()
         .unwrap();
-    let ran = common::Ran::new("cluster > /dev/full", ended);
+    let ran = crate::common::Ran::new("cluster > /dev/full", ended);
     says(&ran.mistake(), &["cannot write to standard output", "No space left"]);
 }
 
 #[test]
 fn other_kinds_of_files_are_refused_by_name() {
     let folder = Folder::new();
-    let mut random = common::Noise::new(4);
+    let mut random = crate::common::Noise::new(4);
     let noise: Vec<u8> = (0..500).map(|_| (256.0 * random.next()) as u8).collect();
     for (bytes, words) in [
         (b"\x1f\x8b\x08\0\0\0\0".to_vec(), ["gzip", "gunzip"]),

@@ -1,9 +1,7 @@
 //! The IBP linear-Gaussian samplers against enumeration, Geweke's joint test, and each other.
 
-mod common;
-
-use common::buffet::{joint_test, ln_marginal, ln_prior, total_variation};
-use common::data;
+use crate::common::buffet::{joint_test, ln_marginal, ln_prior, total_variation};
+use crate::common::data;
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{IbpSampler, IbpStart, InverseGamma, Schedule};
 use madbayes::random::{Rng, Stream, stream};

@@ -1,0 +1,14 @@
+//! The library as a whole, one file for each claim's subject. One binary: the library's generic code is compiled once.
+
+mod automatic;
+mod brute_force;
+mod common;
+mod feature_path;
+mod features;
+mod hard;
+mod ibp_sampler;
+mod path;
+mod real_data;
+mod real_features;
+mod rooms;
+mod sampler;
