@@ -1,10 +1,18 @@
-//! A thousand sweeps of the IBP samplers on 100 rows in 100 columns with five planted features, one thread.
+//! One thread. Mixtures: one sweep of 1,000 rows, so that milliseconds are microseconds per row and sweep. IBP: a thousand
+//! sweeps on 100 rows in 100 columns with five planted features.
 
 use divan::Bencher;
+use madbayes::counts::Counts;
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{IbpSampler, IbpStart, Schedule};
+use madbayes::likelihood::{
+    Diagonal, DiagonalGroups, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical, SphericalGroups,
+};
+use madbayes::prior::CrpSeats;
 use madbayes::random::{Stream, stream};
+use madbayes::simulate::GaussianMixture;
 use madbayes::structure::Allocation;
+use madbayes::sweep::{LiveLabels, Regime, seat_all, sweep};
 use madbayes::watch::Unwatched;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -39,4 +47,56 @@ fn ibp(bencher: Bencher, (collapsed, resampled): (bool, bool)) {
         let chains = sampler.fit(&data, &Unwatched).expect("chains");
         assert_eq!(chains[0].n_features[999], K);
     });
+}
+
+const MIXTURE_ROWS: usize = 1000;
+
+/// Sweeps from the planted labels on, concentration 1.
+fn sweeps(bencher: Bencher, groups: &mut dyn Groups, labels: &[u32], regime: Regime) {
+    let mut labels = LiveLabels::new(labels);
+    let mut seats = CrpSeats::new(0.0, 1e3);
+    let mut rng = stream(0, Stream::Chain(0));
+    seat_all(&labels, &mut seats, groups);
+    bencher.bench_local(|| {
+        sweep(&mut labels, &mut seats, groups, regime, 0..MIXTURE_ROWS, &mut rng, &Unwatched);
+        groups.refresh(&|row| labels.group(row));
+    });
+}
+
+#[divan::bench(sample_count = 50, args = ["full", "diagonal", "spherical"], consts = [2, 10])]
+fn gaussian<const D: usize>(bencher: Bencher, law: &str) {
+    let n_clusters = if D == 2 { 6 } else { 10 };
+    let shape = GaussianMixture { n_rows: MIXTURE_ROWS, n_columns: D, n_clusters, ..Default::default() };
+    let sample = shape.sample(0).expect("a mixture");
+    let data = Data::new(Rows::new(&sample.values, D).expect("rows")).expect("data");
+    let identity = (0..D * D).map(|e| f64::from(u8::from(e / D == e % D))).collect();
+    let prior_mean = vec![0.0; D];
+    let groups: &mut dyn Groups = match law {
+        "full" => &mut FullGroups::new(&data, Full::weak(&data, identity)).expect("groups"),
+        "diagonal" => &mut DiagonalGroups::new(&data, Diagonal::weak(&data, vec![1.0; D])).expect("groups"),
+        _ => {
+            let law = Spherical { variance: 1.0, prior_mean, prior_variance: 100.0 };
+            &mut SphericalGroups::new(&data, law).expect("groups")
+        }
+    };
+    sweeps(bencher, groups, &sample.labels, Regime::Posterior);
+}
+
+/// Pictures of 28 x 28 pixels with values to 255, 150 of them above 0, drawn about 10 patterns.
+#[divan::bench(sample_count = 10, args = [true, false])]
+fn multinomial(bencher: Bencher, posterior: bool) {
+    const COLUMNS: usize = 784;
+    let mut rng = stream(0, Stream::Simulation);
+    let patterns: Vec<Vec<usize>> = (0..10).map(|_| (0..200).map(|_| rng.random_range(0..COLUMNS)).collect()).collect();
+    let mut values = vec![0.0; MIXTURE_ROWS * COLUMNS];
+    for (n, row) in values.chunks_exact_mut(COLUMNS).enumerate() {
+        for _ in 0..230 {
+            row[patterns[n % 10][rng.random_range(0..200)]] = f64::from(rng.random_range(1..=255u8));
+        }
+    }
+    let counts = Counts::from_rows(Rows::new(&values, COLUMNS).expect("rows")).expect("counts");
+    let labels: Vec<u32> = (0..MIXTURE_ROWS as u32).map(|n| n % 10).collect();
+    let mut groups = MultinomialGroups::new(&counts, Multinomial::default()).expect("groups");
+    let regime = if posterior { Regime::Posterior } else { Regime::Limit { temperature: 0.0 } };
+    sweeps(bencher, &mut groups, &labels, regime);
 }

@@ -34,7 +34,7 @@
 //!
 //! # The rooms
 //!
-//! Each imports only from those before it: [`data`], [`error`], [`special`], [`watch`], [`parallel`], [`random`],
+//! Each imports only from those before it: [`counts`], [`data`], [`error`], [`special`], [`watch`], [`parallel`], [`random`],
 //! [`linalg`], [`prepare`] -> [`structure`] -> [`metrics`] -> [`prior`] | [`likelihood`] -> [`simulate`] -> [`scan`] |
 //! [`sweep`] -> [`hard`] | [`gibbs`] -> [`select`] -> [`model`].
 //!
@@ -51,6 +51,7 @@
 // A library does not write to the terminal.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod counts;
 pub mod data;
 pub mod error;
 pub mod gibbs;

@@ -1,5 +1,9 @@
 //! Special functions: log gamma, harmonic numbers, stable sums of exponentials.
 
+mod many;
+
+pub use many::{ln_gamma_ratio, ln_gammas, sum_ln_gammas_less, sum_x_ln_x};
+
 /// log Gamma(x) for x > 0.
 pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)

@@ -1,13 +1,24 @@
 //! Likelihoods of the rows of a group, parameters integrated out, each with two faces: `weigh`, its log probability,
 //! and `charge`, the limit of -2 s2 log p as the variance s2 -> 0.
 
+mod diagonal;
+mod full;
 #[cfg(test)]
 mod laws;
 mod linear_gaussian;
+mod members;
+mod multinomial;
+mod normal_groups;
+mod normal_prior;
 mod spherical;
 
+pub use diagonal::{Diagonal, DiagonalGroups};
+pub use full::{Full, FullGroups, StudentT};
 pub use linear_gaussian::{CollapsedRows, LinearGaussian, collapsed_loss, sum_of_squares};
 pub(crate) use linear_gaussian::{LEAST_RIDGE, check_variance, subtract_features};
+pub use multinomial::{Multinomial, MultinomialGroups};
+pub use normal_groups::NormalGroups;
+pub use normal_prior::within_covariance;
 pub use spherical::{Spherical, SphericalGroups};
 
 /// The live state of all K groups while rows are taken out and put back one by one.

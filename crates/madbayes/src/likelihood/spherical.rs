@@ -258,16 +258,25 @@ impl<S: Fn(f64) -> (f64, f64), V: Fn(f64, f64) -> f64> Kernel for AddToEach<'_, 
 mod tests {
     use super::*;
     use crate::data::Rows;
+    use crate::likelihood::laws;
 
     fn law() -> Spherical {
         Spherical { variance: 0.7, prior_mean: vec![0.5, -1.0, 2.0], prior_variance: 2.5 }
     }
 
-    super::super::laws::likelihood_laws!(spherical, 3, |data| SphericalGroups::new(data, law()).unwrap());
+    laws::likelihood_laws!(posterior, laws::rows(3), |data| SphericalGroups::new(data, law()).unwrap());
+    laws::limit_laws!(limit, laws::rows(3), |data| SphericalGroups::in_the_limit(data));
 
-    super::super::laws::limit_law!(spherical_limit, 3, |data, variance: f64| {
-        SphericalGroups::new(data, Spherical { variance, ..law() }).unwrap()
-    });
+    #[test]
+    fn the_loss_is_the_limit_of_the_marginal() {
+        let rows = laws::rows(3);
+        let data = rows.data();
+        let at = |variance| SphericalGroups::new(&data, Spherical { variance, ..law() }).unwrap();
+        laws::loss_is_the_limit_of_the_marginal(
+            |variance, labels| laws::seated_ln_marginal(at(variance), labels),
+            |labels| laws::seated_loss(SphericalGroups::in_the_limit(&data), labels),
+        );
+    }
 
     #[test]
     fn the_marginal_is_the_joint_gaussian_density() {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms in order; those of one line are blind to each other.
 const ORDER: &[&[&str]] = &[
-    &["error", "data", "special", "watch", "parallel", "random", "linalg", "prepare"],
+    &["error", "counts", "data", "special", "watch", "parallel", "random", "linalg", "prepare"],
     &["structure"],
     &["metrics"],
     &["prior", "likelihood", "separator"],
