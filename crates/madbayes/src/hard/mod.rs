@@ -1,5 +1,5 @@
 //! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12); and hard feature learning:
-//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15).
+//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15). Clusters may have covariances of their own (Sup. E).
 
 mod bisect;
 mod clustering;
@@ -7,6 +7,7 @@ mod collapsed;
 mod dp_means;
 mod features;
 mod finish;
+mod full_covariance;
 mod goal;
 mod known_splits;
 mod ladder;
@@ -20,6 +21,7 @@ pub use clustering::{Clustering, losses, nearest_centres};
 pub use dp_means::{Algorithm, DpMeans};
 pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub(crate) use features::{FeatureRungs, brief_loss};
+pub use full_covariance::{CovarianceAlgorithm, CovariancePrior, FullCovarianceClustering, FullCovarianceMeans};
 pub use goal::Goal;
 pub(crate) use ladder::Ladder;
 pub use restarts::Restarts;

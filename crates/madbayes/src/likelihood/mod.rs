@@ -13,11 +13,13 @@ mod normal_prior;
 mod spherical;
 
 pub use diagonal::{Diagonal, DiagonalGroups};
+pub(crate) use full::check_covariance;
 pub use full::{Full, FullGroups, StudentT};
 pub use linear_gaussian::{CollapsedRows, LinearGaussian, collapsed_loss, sum_of_squares};
 pub(crate) use linear_gaussian::{LEAST_RIDGE, check_variance, subtract_features};
 pub use multinomial::{Multinomial, MultinomialGroups};
 pub use normal_groups::NormalGroups;
+pub(crate) use normal_prior::check_covariance_penalty;
 pub use normal_prior::within_covariance;
 pub use spherical::{Spherical, SphericalGroups};
 

@@ -34,7 +34,7 @@ pub(super) fn check_prior_strength(strength: f64) -> Result<()> {
 }
 
 /// Errors unless c is positive.
-pub(super) fn check_covariance_penalty(penalty: f64) -> Result<()> {
+pub(crate) fn check_covariance_penalty(penalty: f64) -> Result<()> {
     if penalty.is_finite() && penalty > 0.0 {
         return Ok(());
     }

@@ -1,7 +1,9 @@
-//! The few kernels that everything else stands on: nearest centre, squared distance, eigenvectors, and the processor they run on.
+//! The few kernels that everything else stands on: nearest centre, squared distance, Cholesky factors,
+//! eigenvectors, and the processor they run on.
 
 mod distance;
 mod eigen;
+mod inverse_factor;
 mod nearest;
 mod processor;
 mod vector;
@@ -9,6 +11,7 @@ mod vector;
 pub(crate) use distance::add_and_measure;
 pub use distance::{add_offset_row, dot, offset_squared_distance, squared_distance};
 pub(crate) use eigen::symmetric_eigen;
+pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matrix_of, padded};
 pub use nearest::{FrozenCentres, NO_LABEL};
 pub(crate) use processor::{Kernel, on_this_processor};
 pub(crate) use vector::Lanes;

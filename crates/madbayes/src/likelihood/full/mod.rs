@@ -1,7 +1,7 @@
 //! Gaussian rows of unknown mean and covariance, both integrated out under a normal-inverse-Wishart prior (MATH 5; Murphy
 //! 2007, Sec. 9); its limit is full-covariance means (Broderick 2013, Sup. E).
 
-mod factor;
+mod factors;
 #[cfg(test)]
 mod tests;
 
@@ -12,9 +12,9 @@ use super::normal_prior::{
 };
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
-use crate::linalg::on_this_processor;
+use crate::linalg::{Quadratics, inverse_factor, matrix_of, on_this_processor, padded};
 use crate::special::ln_gamma;
-use factor::{Factors, Quadratics, inverse_factor, matrix_of, padded};
+use factors::Factors;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
@@ -50,7 +50,7 @@ impl Full {
             let help = "the number of columns plus 2 is a good choice: prior_scale is then the mean covariance";
             return Err(Error::argument("prior_dof", allowed, self.prior_dof, help));
         }
-        check_scale("prior_scale", &self.prior_scale, n_columns)
+        check_covariance("prior_scale", &self.prior_scale, n_columns)
     }
 
     /// The density of a row of which the law is all that is known: multivariate t with v0 - D + 1 degrees of freedom, centre
@@ -88,7 +88,7 @@ impl<'a, T: Real> FullGroups<'a, T> {
     /// weights; there is no log probability.
     pub fn in_the_limit(data: &'a Data<'a, T>, covariance_penalty: f64, covariance_prior: &[f64]) -> Result<Self> {
         check_covariance_penalty(covariance_penalty)?;
-        check_scale("covariance_prior", covariance_prior, data.n_columns())?;
+        check_covariance("covariance_prior", covariance_prior, data.n_columns())?;
         let offset = vec![0.0; data.n_columns()];
         let covariances = covariances(data, "covariance_prior", covariance_prior, &offset)?;
         Ok(Self::with(data, offset, (0.0, covariance_penalty), covariance_penalty, covariances))
@@ -128,7 +128,7 @@ fn factored(name: &'static str, matrix: &[f64], order: usize) -> Result<(Vec<f64
 }
 
 /// Errors unless a matrix is D x D, finite, symmetric and positive definite.
-fn check_scale(name: &'static str, matrix: &[f64], order: usize) -> Result<()> {
+pub(crate) fn check_covariance(name: &'static str, matrix: &[f64], order: usize) -> Result<()> {
     if matrix.len() != order * order || matrix.iter().any(|x| !x.is_finite()) {
         let found = match matrix.iter().find(|x| !x.is_finite()) {
             Some(bad) => format!("{bad} in it"),

@@ -1,6 +1,5 @@
 //! The full-covariance law against scipy's multivariate t, numerical integrals, fresh factors and its own limit.
 
-use super::factor::inverse_factor;
 use super::*;
 use crate::data::Rows;
 use crate::likelihood::{Groups, laws};

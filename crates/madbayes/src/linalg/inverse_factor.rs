@@ -3,9 +3,7 @@
 //! A factor stands column after column, padded with zeros to a multiple of four rows and columns: R y is then a sum of
 //! whole vectors. The inverse is kept rather than L because rows are scored far more often than moved.
 
-use crate::likelihood::normal_groups::{Covariances, Growth};
-use crate::linalg::{Kernel, on_this_processor};
-use crate::special::ln_gamma;
+use super::processor::Kernel;
 
 /// Numbers handled at a time.
 const LANES: usize = 4;
@@ -14,12 +12,12 @@ const LANES: usize = 4;
 const LEAST_PIVOT: f64 = 1e-14;
 
 /// Rows and columns of a padded factor.
-pub fn padded(order: usize) -> usize {
+pub(crate) fn padded(order: usize) -> usize {
     order.next_multiple_of(LANES)
 }
 
 /// R of a symmetric positive definite matrix, and log |P|; none where a pivot vanishes.
-pub fn inverse_factor(matrix: &[f64], order: usize) -> Option<(Vec<f64>, f64)> {
+pub(crate) fn inverse_factor(matrix: &[f64], order: usize) -> Option<(Vec<f64>, f64)> {
     let stride = padded(order);
     let mut lower = vec![0.0; order * order];
     let mut ln_det = 0.0;
@@ -43,80 +41,12 @@ pub fn inverse_factor(matrix: &[f64], order: usize) -> Option<(Vec<f64>, f64)> {
 }
 
 /// P = L L' from R, row by row.
-pub fn matrix_of(factor: &[f64], order: usize) -> Vec<f64> {
+pub(crate) fn matrix_of(factor: &[f64], order: usize) -> Vec<f64> {
     let stride = padded(order);
     let mut lower = vec![0.0; order * order];
     invert_triangle(|i, j| factor[j * stride + i], order, |i, j| i * order + j, &mut lower);
     let entry = |i: usize, j: usize| (0..=i.min(j)).map(|l| lower[i * order + l] * lower[j * order + l]).sum();
     (0..order * order).map(|e| entry(e / order, e % order)).collect()
-}
-
-/// The factors of all groups.
-#[derive(Debug, Clone)]
-pub struct Factors {
-    order: usize,
-    entries: Vec<f64>,
-    deviation: Vec<f64>,
-    room: Room,
-}
-
-impl Factors {
-    /// Slot 0 alone.
-    pub fn new(factor: Vec<f64>, order: usize) -> Self {
-        Factors { order, entries: factor, deviation: vec![0.0; padded(order)], room: Room::new(order) }
-    }
-
-    /// R of a slot.
-    pub fn factor(&self, slot: usize) -> &[f64] {
-        let size = self.size();
-        &self.entries[slot * size..(slot + 1) * size]
-    }
-
-    /// Numbers in a factor.
-    fn size(&self) -> usize {
-        self.width() * self.width()
-    }
-}
-
-impl Covariances for Factors {
-    fn width(&self) -> usize {
-        self.deviation.len()
-    }
-
-    /// lnGamma_D(v/2), without what does not depend on v.
-    fn ln_gamma(n_columns: usize, v: f64) -> f64 {
-        (0..n_columns).map(|j| ln_gamma(0.5 * (v - j as f64))).sum()
-    }
-
-    fn open(&mut self) {
-        self.entries.extend_from_within(..self.size());
-    }
-
-    fn close(&mut self, slot: usize) {
-        let size = self.size();
-        let last = self.entries.len() - size;
-        self.entries.copy_within(last.., slot * size);
-        self.entries.truncate(last);
-    }
-
-    fn reset(&mut self, slot: usize) {
-        let size = self.size();
-        self.entries.copy_within(..size, slot * size);
-    }
-
-    /// |P + share y y'| / |P| = 1 + share y'P^-1 y.
-    fn ln_growths(&mut self, row: &[f64], means: &[f64], shares: &[f64], out: &mut [f64]) {
-        let (order, factors, deviation) = (self.order, &self.entries[..], &mut self.deviation[..]);
-        on_this_processor(Quadratics { order, row, means, factors, deviation, out });
-        out.iter_mut().zip(shares).for_each(|(out, share)| *out = (share * *out).ln_1p());
-    }
-
-    fn change(&mut self, slot: usize, y: &[f64], share: f64, least: f64) -> Option<Growth> {
-        let size = self.size();
-        let factor = &mut self.entries[slot * size..(slot + 1) * size];
-        let ratio = on_this_processor(RankOne { order: self.order, factor, y, share, least, room: &mut self.room });
-        (ratio > least).then(|| Growth { ln_ratio: ratio.ln(), least: ratio.min(1.0) })
-    }
 }
 
 /// The inverse of a lower triangle, put where `place` says.
@@ -136,7 +66,7 @@ fn invert_triangle(
 }
 
 /// out[k] = |R_k (row - mean_k)|^2 for every group; `row` and the means are padded.
-pub struct Quadratics<'a> {
+pub(crate) struct Quadratics<'a> {
     pub order: usize,
     pub row: &'a [f64],
     pub means: &'a [f64],
@@ -196,7 +126,7 @@ fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
 
 /// Room for the vectors of a rank-one change.
 #[derive(Debug, Clone)]
-pub struct Room {
+pub(crate) struct Room {
     /// z = R y.
     z: Vec<f64>,
     /// tau_i = 1 + share sum over j <= i of z_j^2, with a 1 before the first.
@@ -219,7 +149,7 @@ impl Room {
 ///
 /// With z = R y the new matrix is L (I + share z z') L', and row i of the new factor is
 /// sqrt(tau_{i-1}/tau_i) (R_i - share z_i / tau_{i-1} sum over j < i of z_j R_j).
-pub struct RankOne<'a> {
+pub(crate) struct RankOne<'a> {
     pub order: usize,
     pub factor: &'a mut [f64],
     pub y: &'a [f64],

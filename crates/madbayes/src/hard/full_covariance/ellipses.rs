@@ -1,0 +1,109 @@
+//! Mahalanobis distances (x - mu)'S^-1(x - mu) from frozen clusters, and rows in units of a covariance.
+
+use crate::data::{Data, Real};
+use crate::linalg::{Quadratics, add_offset_row, inverse_factor, on_this_processor, padded};
+
+/// Frozen clusters: means relative to the reference point, and inverse Cholesky factors of the covariances.
+pub struct Ellipses {
+    order: usize,
+    means: Vec<f64>,
+    factors: Vec<f64>,
+    row: Vec<f64>,
+    deviation: Vec<f64>,
+    distances: Vec<f64>,
+}
+
+impl Ellipses {
+    pub fn new(order: usize) -> Self {
+        let row = vec![0.0; padded(order)];
+        Ellipses { order, means: vec![], factors: vec![], deviation: row.clone(), row, distances: vec![] }
+    }
+
+    pub fn len(&self) -> usize {
+        self.means.len() / self.row.len()
+    }
+
+    /// One more cluster; returns log |S|, or none where S is not positive definite.
+    pub fn push(&mut self, offset: &[f64], covariance: &[f64]) -> Option<f64> {
+        let (factor, ln_det) = inverse_factor(covariance, self.order)?;
+        self.means.extend_from_slice(offset);
+        self.means.extend(std::iter::repeat_n(0.0, self.row.len() - self.order));
+        self.factors.extend(factor);
+        Some(ln_det)
+    }
+
+    /// Puts the mean of a cluster at a row.
+    pub fn move_to<T: Real>(&mut self, cluster: usize, data: &Data<T>, row: usize) {
+        let mean = &mut self.means[cluster * self.row.len()..][..self.order];
+        mean.fill(0.0);
+        add_offset_row(mean, data.rows().row(row), data.reference(), 1.0);
+    }
+
+    /// The squared distance of a row from every cluster.
+    pub fn distances<T: Real>(&mut self, data: &Data<T>, row: usize) -> &[f64] {
+        self.row.fill(0.0);
+        add_offset_row(&mut self.row, data.rows().row(row), data.reference(), 1.0);
+        self.distances.resize(self.len(), 0.0);
+        on_this_processor(Quadratics {
+            order: self.order,
+            row: &self.row,
+            means: &self.means,
+            factors: &self.factors,
+            deviation: &mut self.deviation,
+            out: &mut self.distances,
+        });
+        &self.distances
+    }
+}
+
+/// The nearest cluster and its distance; `stay` where another is not nearer.
+pub fn nearest(distances: &[f64], stay: Option<usize>) -> (usize, f64) {
+    let mut best = stay.map_or((0, f64::INFINITY), |k| (k, distances[k]));
+    for (k, &distance) in distances.iter().enumerate() {
+        if distance < best.1 {
+            best = (k, distance);
+        }
+    }
+    best
+}
+
+/// Rows in units of a covariance: R (x - reference), in which distances are those of Mahalanobis.
+pub fn whitened<T: Real>(data: &Data<T>, covariance: &[f64]) -> Vec<f64> {
+    let d = data.n_columns();
+    let (factor, _) = inverse_factor(covariance, d).expect("checked to be positive definite");
+    let mut values = vec![0.0; data.n_rows() * d];
+    let mut offset = vec![0.0; d];
+    for (row, out) in data.rows().iter().zip(values.chunks_exact_mut(d)) {
+        offset.fill(0.0);
+        add_offset_row(&mut offset, row, data.reference(), 1.0);
+        for (x, column) in offset.iter().zip(factor.chunks_exact(padded(d))) {
+            out.iter_mut().zip(column).for_each(|(out, r)| *out += r * x);
+        }
+    }
+    values
+}
+
+/// The weighted mean of each cluster, K x D.
+pub fn means<T: Real>(data: &Data<T>, labels: &[u32], n_clusters: usize) -> Vec<f64> {
+    let d = data.n_columns();
+    let mut means = offset_means(data, labels, n_clusters);
+    for mean in means.chunks_exact_mut(d) {
+        mean.iter_mut().zip(data.reference()).for_each(|(m, &r)| *m += r.into());
+    }
+    means
+}
+
+/// The same relative to the reference point; a cluster without weight is put there.
+pub fn offset_means<T: Real>(data: &Data<T>, labels: &[u32], n_clusters: usize) -> Vec<f64> {
+    let d = data.n_columns();
+    let (mut sums, mut weights) = (vec![0.0; n_clusters * d], vec![0.0; n_clusters]);
+    for (n, &label) in labels.iter().enumerate() {
+        let label = label as usize;
+        add_offset_row(&mut sums[label * d..][..d], data.rows().row(n), data.reference(), data.weight(n));
+        weights[label] += data.weight(n);
+    }
+    for (sum, weight) in sums.chunks_exact_mut(d).zip(weights) {
+        sum.iter_mut().for_each(|s| *s /= if weight > 0.0 { weight } else { 1.0 });
+    }
+    sums
+}
