@@ -28,8 +28,9 @@
 //! | beta-Bernoulli, gamma scaled | [`hard::BpMeans`] with a cap (B Eq. 15) | |
 //! | beta-Bernoulli, gamma fixed | [`hard::BpMeans::k_features`] (B Eq. 14) | |
 //!
-//! Clusters have the [spherical Gaussian](likelihood::Spherical) likelihood, features the
-//! [linear-Gaussian](likelihood::LinearGaussian) one. A blank cell is a model whose parts are here and which no front door
+//! Clusters have the [spherical Gaussian](likelihood::Spherical) likelihood, or the [full-covariance](likelihood::Full) one in
+//! [`hard::FullCovarianceMeans`]; [diagonal](likelihood::Diagonal) Gaussians and [counts](likelihood::Multinomial) are there for
+//! the sweep. Features have the [linear-Gaussian](likelihood::LinearGaussian) one. A blank cell is a model whose parts are here and which no front door
 //! offers.
 //!
 //! # The rooms

@@ -24,8 +24,9 @@ use lloyd::Lloyd;
 pub enum CovariancePrior {
     /// Phi / c, D x D: the covariance of a cluster of one row. Give the covariance expected within a cluster.
     Expected(Vec<f64>),
-    /// The same, guessed: the pooled covariance of a spherical fit. It is too large along the directions in which long
-    /// clusters were cut, and too small across: where the shape of the clusters is known, give it.
+    /// The same, guessed: the pooled covariance of a spherical fit. It is good for clusters that are nearly round. Long ones
+    /// are cut by such a fit, so the guess is too short along them and too wide across: three parallel strips were not found
+    /// with it at any penalty. Where the shape of the clusters is known, give it.
     #[default]
     Guessed,
     /// Phi = 0, the paper's objective, without its constants: K must be given, and the objective is unbounded where a
@@ -53,7 +54,8 @@ pub struct FullCovarianceMeans {
     /// Penalty, cap or exact number of clusters. The penalty is in squared standard deviations of a cluster.
     pub goal: Goal,
     /// c: how firmly covariances keep to the prior, in rows. S_k = (scatter_k + Phi) / c grows with the cluster, so the
-    /// size of a typical cluster is a good choice.
+    /// size of a typical cluster is a good choice. The gain of a cluster is at most of the order of c log(spread / prior):
+    /// a penalty beyond that leaves one cluster.
     pub covariance_penalty: f64,
     /// What is known of the covariances.
     pub covariance_prior: CovariancePrior,
