@@ -1,9 +1,11 @@
 //! Hard clustering: DP-means, capped DP-means and K-means (Broderick 2013, Eq. 3, 9, 12); and hard feature learning:
-//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15). Clusters may have covariances of their own (Sup. E).
+//! BP-means, capped BP-means and K-features (Eq. 6, 10, 14, 15). Clusters may have covariances of their own (Sup. E), or be of
+//! counts, by Kullback-Leibler divergence.
 
 mod bisect;
 mod clustering;
 mod collapsed;
+mod divergence;
 mod dp_means;
 mod features;
 mod finish;
@@ -18,6 +20,8 @@ mod serial;
 mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
+pub use divergence::{DivergenceClustering, DivergenceMeans, Tallies, nearest_distributions};
+pub(crate) use divergence::{Merging, Problem as DivergenceProblem};
 pub use dp_means::{Algorithm, DpMeans};
 pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub(crate) use features::{FeatureRungs, brief_loss};
