@@ -7,7 +7,7 @@
 //!
 //! In the scans b has weight f against 1 - f of a. A split draws f evenly from 0 to 1, a merge draws it from
 //! Beta(n_b, n_a): so the scan that has to find the present halves again expects their sizes. (With the sizes themselves as
-//! weights, halves of one large cluster are never merged: the launch state nearly always has other sizes, and q is tiny.)
+//! weights, halves of one large cluster are seldom merged: the launch state nearly always has other sizes, and q is tiny.)
 //! The launch state depends on i, j, f and the rows of both groups together, so it is as likely in either direction.
 
 use crate::likelihood::Groups;
