@@ -28,6 +28,7 @@ const STUDIES: &[Study] = &[
     ("features-planted", features::planted),
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
+    ("mixture-calibration", sampler::mixture_calibration),
     ("limit", sampler::limit),
     ("ibp-posterior", buffet::posterior),
     ("ibp-geweke", buffet::geweke),

@@ -5,7 +5,8 @@ use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
 use madbayes::model::{DpMixture, MixtureFit, MixtureModel, MixtureStart};
 use madbayes::parallel::Workers;
-use madbayes::structure::Partition;
+use madbayes::structure::{CompactPartition, Partition};
+use numpy::ndarray::ArrayView1;
 use numpy::{PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -111,8 +112,8 @@ fn draws<'py>(py: Python<'py>, chains: &[Chain], n_rows: usize) -> PyResult<Boun
     let all = PyArray::zeros(py, [chains.len(), kept, n_rows], false);
     let mut writing = all.readwrite();
     let values = writing.as_slice_mut()?;
-    let drawn = chains.iter().flat_map(|chain| &chain.draws[..kept]).flat_map(Partition::labels);
-    values.iter_mut().zip(drawn).for_each(|(value, label)| *value = *label as i32);
+    let drawn = chains.iter().flat_map(|chain| &chain.draws[..kept]).flat_map(CompactPartition::labels);
+    values.iter_mut().zip(drawn).for_each(|(value, label)| *value = label as i32);
     drop(writing);
     Ok(all)
 }
@@ -125,9 +126,9 @@ fn coclustering<'py>(
     pairs: Option<Vec<(usize, usize)>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let n_rows = draws.shape()[1];
-    let partitions: Vec<Partition> =
-        draws.as_array().rows().into_iter().map(|draw| Partition::from_labels(draw.iter().copied())).collect();
-    let partitions: Vec<&Partition> = partitions.iter().collect();
+    let compact = |draw: ArrayView1<i32>| CompactPartition::from(&Partition::from_labels(draw.iter().copied()));
+    let partitions: Vec<CompactPartition> = draws.as_array().rows().into_iter().map(compact).collect();
+    let partitions: Vec<&CompactPartition> = partitions.iter().collect();
     match pairs {
         Some(pairs) => Ok(PyArray1::from_vec(py, py.detach(|| pairwise(&partitions, &pairs))).into_any()),
         None => {

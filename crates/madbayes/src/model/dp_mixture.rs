@@ -3,12 +3,12 @@
 use super::MixtureModel;
 use crate::data::{Data, Real};
 use crate::error::Result;
-use crate::gibbs::{Chain, ChainStart, CrpMixture, Schedule, certainty, point_estimate, split_r_hat};
+use crate::gibbs::{Chain, ChainStart, CrpMixture, Loss, Schedule, certainty, point_estimate, split_r_hat};
 use crate::hard::{Clustering, DpMeans};
 use crate::likelihood::Spherical;
 use crate::prior::{Concentration, Crp};
 use crate::select::automatic_penalty;
-use crate::structure::Partition;
+use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
 
 /// Where the chains begin.
@@ -120,14 +120,14 @@ impl DpMixture {
             };
             let best = chains.iter().filter_map(|chain| chain.best.clone()).max_by(|a, b| a.1.total_cmp(&b.1));
             let estimate = best.map_or(first, |(partition, _)| partition);
-            let draws = [(&estimate, sampler.concentration)];
+            let draws = [(&CompactPartition::from(&estimate), sampler.concentration)];
             let model = MixtureModel::new(data, sampler.likelihood, &draws, &estimate, columns, self.seed);
             let certainty = vec![f64::NAN; data.n_rows()];
             return Ok(MixtureFit { chains, estimate, certainty, r_hat: [f64::NAN; 3], model, stopped });
         }
-        let draws: Vec<(&Partition, f64)> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
-        let partitions: Vec<&Partition> = draws.iter().map(|(draw, _)| *draw).collect();
-        let estimate = point_estimate(&partitions, watch);
+        let draws: Vec<(&CompactPartition, f64)> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
+        let partitions: Vec<&CompactPartition> = draws.iter().map(|(draw, _)| *draw).collect();
+        let estimate = point_estimate(&partitions, Loss::default(), watch);
         let certainty = certainty(&estimate, &partitions);
         let model = MixtureModel::new(data, sampler.likelihood, &draws, &estimate, columns, self.seed);
         let r_hat = self.agreement(&chains);
@@ -135,7 +135,7 @@ impl DpMixture {
     }
 
     /// Each draw of a chain with the concentration it came with.
-    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = (&'a Partition, f64)> {
+    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = (&'a CompactPartition, f64)> {
         let kept = chain.concentration[self.schedule.burn_in.min(chain.concentration.len())..].iter();
         chain.draws.iter().zip(kept.step_by(self.schedule.thin).copied())
     }

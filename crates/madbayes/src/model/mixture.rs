@@ -5,7 +5,7 @@ use crate::data::{Data, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::likelihood::Spherical;
 use crate::parallel::Workers;
-use crate::structure::Partition;
+use crate::structure::{CompactPartition, Partition};
 use serde::{Deserialize, Serialize};
 
 const KIND: &str = "mixture";
@@ -49,14 +49,16 @@ impl MixtureModel {
     pub fn new<T: Real>(
         data: &Data<T>,
         likelihood: Spherical,
-        draws: &[(&Partition, f64)],
+        draws: &[(&CompactPartition, f64)],
         estimate: &Partition,
         columns: Vec<String>,
         seed: u64,
     ) -> Self {
         let kept = draws.len().min(MOST_DRAWS);
         let draws = (0..kept).map(|i| draws[i * draws.len() / kept]);
-        let draws = draws.map(|(draw, concentration)| drawn_groups(data, draw, concentration, estimate)).collect();
+        let draws = draws
+            .map(|(draw, concentration)| drawn_groups(data, &draw.to_partition(), concentration, estimate))
+            .collect();
         MixtureModel {
             columns,
             likelihood,
@@ -190,7 +192,8 @@ mod tests {
         let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
         let likelihood = Spherical { variance: 0.3, prior_mean: vec![4.0], prior_variance: 10.0 };
         let draws = [[0, 0, 1, 1, 2], [0, 0, 1, 1, 1]].map(Partition::from_labels);
-        let weighted = [(&draws[0], 0.8), (&draws[1], 1.7)];
+        let compact = draws.each_ref().map(CompactPartition::from);
+        let weighted = [(&compact[0], 0.8), (&compact[1], 1.7)];
         MixtureModel::new(&data, likelihood, &weighted, &draws[0], vec!["x".into()], 7)
     }
 

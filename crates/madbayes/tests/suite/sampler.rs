@@ -1,10 +1,11 @@
 //! The CRP mixture sampler against enumeration, Geweke's joint test, and its own limit.
 
-use crate::common::exact::{joint_test, law, ln_marginal, ln_prior, total_variation};
+use crate::common::exact::{crp, joint_test, law, ln_marginal, total_variation};
 use crate::common::{data, uniform};
 use madbayes::data::{Data, Rows};
-use madbayes::gibbs::{ChainStart, CrpMixture, Schedule};
+use madbayes::gibbs::{ChainStart, CrpMixture, SPLIT_MERGE, Schedule};
 use madbayes::likelihood::{Spherical, SphericalGroups};
+use madbayes::prior::PartitionPrior::{self, DirichletMultinomial};
 use madbayes::prior::{Concentration, Crp, CrpSeats};
 use madbayes::random::{Stream, stream};
 use madbayes::structure::Partition;
@@ -14,17 +15,28 @@ use rstest::rstest;
 
 const ROWS: [f64; 12] = [0.3, 1.0, 0.5, 0.7, 2.5, -1.0, 2.1, -0.4, -1.0, 0.2, 0.9, 1.4];
 
+/// Rows, columns, prior of the concentration, largest number of groups, split-merge proposals after each sweep.
 #[rstest]
-#[case::five_rows_fixed(&ROWS[..10], 2, None)]
-#[case::six_rows_fixed(&ROWS[..6], 1, None)]
-#[case::five_rows_resampled(&ROWS[..5], 1, Some((1.0, 1.0)))]
-#[case::six_rows_resampled(&ROWS[..12], 2, Some((2.0, 0.5)))]
+#[case::five_rows_fixed(5, 2, crp(None, None), 0)]
+#[case::six_rows_fixed(6, 1, crp(None, None), 0)]
+#[case::five_rows_resampled(5, 1, crp(Some((1.0, 1.0)), None), 0)]
+#[case::six_rows_resampled(6, 2, crp(Some((2.0, 0.5)), None), 0)]
+#[case::split_merge_fixed(5, 2, crp(None, None), SPLIT_MERGE)]
+#[case::split_merge_resampled(6, 2, crp(Some((2.0, 0.5)), None), SPLIT_MERGE)]
+#[case::split_merge_above_all(6, 1, crp(Some((1.0, 1.0)), None), 15)]
+#[case::capped_fixed(6, 1, crp(None, Some(2)), 0)]
+#[case::capped_fixed_split_merge(5, 2, crp(None, Some(3)), SPLIT_MERGE)]
+#[case::capped_resampled(5, 1, crp(Some((1.0, 1.0)), Some(2)), 0)]
+#[case::capped_resampled_split_merge(6, 2, crp(Some((2.0, 0.5)), Some(3)), SPLIT_MERGE)]
+#[case::finite(5, 1, DirichletMultinomial { components: 3, theta: 0.5 }, 0)]
+#[case::finite_split_merge(6, 2, DirichletMultinomial { components: 4, theta: 0.5 }, SPLIT_MERGE)]
 fn the_sampler_matches_the_exact_posterior_over_all_partitions(
-    #[case] values: &[f64],
+    #[case] n: usize,
     #[case] d: usize,
-    #[case] hyperprior: Option<(f64, f64)>,
+    #[case] prior: PartitionPrior,
+    #[case] split_merge: usize,
 ) {
-    let (distance, partitions) = total_variation(values, d, hyperprior, 150_000);
+    let (distance, partitions) = total_variation(&ROWS[..n * d], d, prior, split_merge, 150_000);
     println!("total variation from the exact posterior over {partitions} partitions: {distance:.5}");
     assert!(distance < 0.01, "total variation {distance}");
 }
@@ -39,7 +51,8 @@ fn the_log_joint_of_the_trace_is_that_of_the_draw() {
     };
     let chain = sampler.fit(&data(&ROWS, 2), &Unwatched).unwrap().remove(0);
     for (draw, traced) in chain.draws.iter().zip(&chain.ln_joint) {
-        let expected = ln_prior(draw, None) + ln_marginal(&ROWS, 2, &law(2), draw);
+        let draw = draw.to_partition();
+        let expected = Crp::new(0.8).unwrap().ln_prob(&draw) + ln_marginal(&ROWS, 2, &law(2), &draw);
         assert!((traced - expected).abs() < 1e-9 * expected.abs());
     }
     assert!(chain.n_groups.iter().zip(&chain.draws).all(|(k, draw)| *k == draw.n_groups()));
@@ -47,9 +60,13 @@ fn the_log_joint_of_the_trace_is_that_of_the_draw() {
     assert_eq!(chain.best.unwrap().1, best);
 }
 
-#[test]
-fn the_sampler_passes_gewekes_joint_test() {
-    let results = joint_test(40_000);
+#[rstest]
+#[case::sweep_alone(crp(Some((2.0, 1.5)), None), 0)]
+#[case::with_split_merge(crp(Some((2.0, 1.5)), None), SPLIT_MERGE)]
+#[case::capped(crp(Some((2.0, 1.5)), Some(3)), SPLIT_MERGE)]
+#[case::finite(DirichletMultinomial { components: 3, theta: 0.5 }, SPLIT_MERGE)]
+fn the_sampler_passes_gewekes_joint_test(#[case] prior: PartitionPrior, #[case] split_merge: usize) {
+    let results = joint_test(prior, split_merge, 40_000);
     for agreement in &results {
         println!("{:28} {:9.4} {:9.4}  z {:6.2}", agreement.name, agreement.independent, agreement.chain, agreement.z);
     }

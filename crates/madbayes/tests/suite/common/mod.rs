@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod buffet;
+pub mod calibration;
 pub mod exact;
 
 use madbayes::data::{Data, Real, Rows};
