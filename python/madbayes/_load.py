@@ -37,10 +37,10 @@ def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixt
 
 def _mixture(model: _core.Mixture) -> DPMixture:
     fields = model.fields()
-    estimator = DPMixture(random_state=fields["seed"])
+    estimator = DPMixture(likelihood=fields["likelihood"], random_state=fields["seed"])
     estimator._model = model
     estimator.n_clusters_ = len(fields["sizes"])
-    estimator._keep_prior(fields)
+    estimator.prior_ = fields["prior"]
     estimator._set_columns(fields["columns"])
     return estimator
 

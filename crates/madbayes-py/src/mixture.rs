@@ -3,7 +3,8 @@
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
-use madbayes::model::{DpMixture, MixtureFit, MixtureModel, MixtureStart};
+use madbayes::gibbs::{Loss, SPLIT_MERGE};
+use madbayes::model::{DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixtureStart, NormalPrior};
 use madbayes::parallel::Workers;
 use madbayes::structure::{CompactPartition, Partition};
 use numpy::ndarray::ArrayView1;
@@ -22,38 +23,69 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
+    likelihood: String,
     variance: Option<f64>,
     prior_mean: Option<Vec<f64>>,
     prior_variance: Option<f64>,
+    prior_strength: Option<f64>,
+    prior_dof: Option<f64>,
+    prior_scale: Option<Vec<f64>>,
+    pseudocount: Option<f64>,
     concentration: Option<f64>,
+    max_clusters: Option<usize>,
+    split_merge: bool,
     n_sweeps: usize,
     burn_in: usize,
     thin: usize,
     n_chains: usize,
     init: String,
+    loss: String,
     seed: u64,
     threads: usize,
 }
 
 impl Options {
     fn parameters(self) -> PyResult<DpMixture> {
-        Ok(DpMixture {
-            variance: self.variance,
-            prior_mean: self.prior_mean,
-            prior_variance: self.prior_variance,
-            concentration: self.concentration,
-            schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
-            chains: self.n_chains,
-            start: match self.init.as_str() {
-                "dp-means" => MixtureStart::DpMeans,
-                "one" => MixtureStart::One,
-                "random" => MixtureStart::Random,
-                other => {
-                    return Err(PyValueError::new_err(format!(
-                        "init must be 'dp-means', 'one' or 'random', got {other:?}"
-                    )));
-                }
+        let wrong = |name: &str, allowed: &str, found: &str| {
+            Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
+        };
+        let normal = NormalPrior {
+            mean: self.prior_mean.clone(),
+            strength: self.prior_strength,
+            dof: self.prior_dof,
+            scale: self.prior_scale,
+        };
+        let likelihood = match self.likelihood.as_str() {
+            "gaussian" => MixtureLikelihood::Full(normal),
+            "diagonal" => MixtureLikelihood::Diagonal(normal),
+            "spherical" => MixtureLikelihood::Spherical {
+                variance: self.variance,
+                prior_mean: self.prior_mean,
+                prior_variance: self.prior_variance,
             },
+            "multinomial" => MixtureLikelihood::Multinomial { pseudocount: self.pseudocount },
+            other => return wrong("likelihood", "'gaussian', 'diagonal', 'spherical' or 'multinomial'", other),
+        };
+        let start = match self.init.as_str() {
+            "dp-means" => MixtureStart::DpMeans,
+            "one" => MixtureStart::One,
+            "random" => MixtureStart::Random,
+            other => return wrong("init", "'dp-means', 'one' or 'random'", other),
+        };
+        let loss = match self.loss.as_str() {
+            "variation-of-information" => Loss::VariationOfInformation,
+            "binder" => Loss::Binder,
+            other => return wrong("loss", "'variation-of-information' or 'binder'", other),
+        };
+        Ok(DpMixture {
+            likelihood,
+            concentration: self.concentration,
+            max_clusters: self.max_clusters,
+            schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
+            split_merge: if self.split_merge { SPLIT_MERGE } else { 0 },
+            chains: self.n_chains,
+            start,
+            loss,
             seed: self.seed,
             threads: self.threads,
         })
@@ -87,12 +119,45 @@ fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> Py
     out.set_item("concentration_trace", traces(py, &fit.chains, |chain, i| chain.concentration[i])?)?;
     out.set_item("draws", draws(py, &fit.chains, fit.estimate.n_rows())?)?;
     out.set_item("r_hat", fit.r_hat)?;
-    out.set_item("variance", fit.model.likelihood.variance)?;
-    out.set_item("prior_mean", PyArray1::from_slice(py, &fit.model.likelihood.prior_mean))?;
-    out.set_item("prior_variance", fit.model.likelihood.prior_variance)?;
+    out.set_item("effective_size", fit.effective_size)?;
+    set_law(py, &out, &fit.model.likelihood)?;
     out.set_item("model", Py::new(py, Mixture(fit.model))?)?;
     out.set_item("interrupted", interrupted)?;
     Ok(out)
+}
+
+/// The prior that was used, under the names of the constructor.
+fn set_law(py: Python<'_>, out: &Bound<'_, PyDict>, law: &MixtureLaw) -> PyResult<()> {
+    let (name, mean) = match law {
+        MixtureLaw::Full(law) => ("gaussian", Some(&law.prior_mean)),
+        MixtureLaw::Diagonal(law) => ("diagonal", Some(&law.prior_mean)),
+        MixtureLaw::Spherical(law) => ("spherical", Some(&law.prior_mean)),
+        MixtureLaw::Multinomial(_) => ("multinomial", None),
+    };
+    out.set_item("likelihood", name)?;
+    let prior = PyDict::new(py);
+    if let Some(mean) = mean {
+        prior.set_item("prior_mean", PyArray1::from_slice(py, mean))?;
+    }
+    match law {
+        MixtureLaw::Full(law) => {
+            prior.set_item("prior_strength", law.prior_strength)?;
+            prior.set_item("prior_dof", law.prior_dof)?;
+            let d = law.prior_mean.len();
+            prior.set_item("prior_scale", PyArray1::from_slice(py, &law.prior_scale).reshape([d, d])?)?;
+        }
+        MixtureLaw::Diagonal(law) => {
+            prior.set_item("prior_strength", law.prior_strength)?;
+            prior.set_item("prior_dof", law.prior_dof)?;
+            prior.set_item("prior_scale", PyArray1::from_slice(py, &law.prior_scale))?;
+        }
+        MixtureLaw::Spherical(law) => {
+            prior.set_item("variance", law.variance)?;
+            prior.set_item("prior_variance", law.prior_variance)?;
+        }
+        MixtureLaw::Multinomial(law) => prior.set_item("pseudocount", law.pseudocount)?,
+    }
+    out.set_item("prior", prior)
 }
 
 /// Chains x sweeps, as far as all chains came.
@@ -183,9 +248,7 @@ impl Mixture {
         out.set_item("columns", &self.0.columns)?;
         out.set_item("sizes", &self.0.sizes)?;
         out.set_item("seed", self.0.seed)?;
-        out.set_item("variance", self.0.likelihood.variance)?;
-        out.set_item("prior_mean", PyArray1::from_slice(py, &self.0.likelihood.prior_mean))?;
-        out.set_item("prior_variance", self.0.likelihood.prior_variance)?;
+        set_law(py, &out, &self.0.likelihood)?;
         Ok(out)
     }
 }
