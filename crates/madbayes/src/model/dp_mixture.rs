@@ -153,7 +153,8 @@ impl DpMixture {
                 "a posterior has no weighted rows; repeat the rows, or use DP-means",
             ));
         }
-        if let MixtureLikelihood::Multinomial { .. } = self.likelihood {
+        if let MixtureLikelihood::Multinomial { pseudocount } = self.likelihood {
+            multinomial(pseudocount).check(data.n_columns())?;
             return self.begin_counts(&Counts::from_rows(data.rows())?, columns, earlier, watch);
         }
         let rows = MixtureRows::Dense(data);
