@@ -1,15 +1,14 @@
 //! Studies of the mixture sampler: against enumeration, by the joint test, by calibration, and in its limit.
 
 use crate::common::calibration::{Calibration, LIMIT, calibration};
-use crate::common::exact::{crp, joint_test, law, ln_marginal, total_variation};
+use crate::common::exact::{crp, joint_test, total_variation};
+use crate::common::likelihoods::{Likelihood, ln_marginal, spherical};
 use crate::common::{sum_of_squares, uniform};
 use anyhow::{Result, bail};
 use madbayes::gibbs::SPLIT_MERGE;
 use madbayes::likelihood::Spherical;
 use madbayes::prior::{Crp, PartitionPrior};
 use madbayes::structure::Partition;
-
-const ROWS: [f64; 12] = [0.3, 1.0, 0.5, 0.7, 2.5, -1.0, 2.1, -0.4, -1.0, 0.2, 0.9, 1.4];
 
 /// The priors of the studies, and their names.
 fn priors() -> [(PartitionPrior, &'static str); 5] {
@@ -26,19 +25,27 @@ fn priors() -> [(PartitionPrior, &'static str); 5] {
 pub fn posterior() -> Result<String> {
     let mut page = String::from(
         "# The sampler against the exact posterior\n\n\
-         Total variation between the exact posterior over all partitions (enumerated; the concentration's Gamma prior \
-         integrated numerically) and two chains of a million sweeps each, with and without split-merge proposals after \
-         each sweep.\n\n\
-         | rows | columns | partitions | prior | proposals | total variation |\n|---|---|---|---|---|---|\n",
+         Total variation between the exact posterior over all partitions (enumerated; marginals by plain loops over the \
+         rows, the concentration's Gamma prior integrated numerically) and two chains of a million sweeps each, with and \
+         without split-merge proposals after each sweep. Five rows have 52 partitions, six have 203.\n\n\
+         | likelihood | columns | rows | prior | total variation | with proposals |\n|---|---|---|---|---|---|\n",
     );
-    for (n, d) in [(5, 2), (6, 1)] {
-        for (prior, name) in priors() {
-            for split_merge in [0, SPLIT_MERGE] {
-                let (distance, partitions) = total_variation(&ROWS[..n * d], d, prior, split_merge, 1_000_000);
-                if distance > 0.01 {
-                    bail!("total variation {distance} for {n} rows, {name}, {split_merge} proposals");
+    for likelihood in Likelihood::ALL {
+        for n in [5, 6] {
+            // What bounds the number of groups does not depend on the likelihood: once is enough.
+            let shown = if likelihood == Likelihood::Spherical(2) { 5 } else { 2 };
+            for (prior, name) in &priors()[..shown] {
+                let mut distances = [0.0; 2];
+                for (distance, split_merge) in distances.iter_mut().zip([0, SPLIT_MERGE]) {
+                    *distance = total_variation(likelihood, n, *prior, split_merge, 1_000_000).0;
+                    if *distance > 0.01 {
+                        bail!(
+                            "total variation {distance} for {n} rows, {likelihood:?}, {name}, {split_merge} proposals"
+                        );
+                    }
                 }
-                page += &format!("| {n} | {d} | {partitions} | {name} | {split_merge} | {distance:.5} |\n");
+                let (kind, d, [without, with]) = (likelihood.name(), likelihood.n_columns(), distances);
+                page += &format!("| {kind} | {d} | {n} | {name} | {without:.5} | {with:.5} |\n");
             }
         }
     }
@@ -50,19 +57,29 @@ pub fn geweke() -> Result<String> {
     let mut page = String::from(
         "# Geweke's joint test\n\n\
          400,000 independent draws of partition, concentration and 7 rows, beside a chain that alternates one step of the \
-         sampler (a sweep, split-merge proposals, the concentration) with fresh rows. Right samplers give |z| below 4.\n\n\
-         | prior | proposals | statistic | independent | chain | z |\n|---|---|---|---|---|---|\n",
+         sampler (a sweep, split-merge proposals, the concentration) with fresh rows, drawn from parameters drawn from \
+         their prior. Right samplers give |z| below 4. Values x of the rows enter as x / (1 + |x|).\n\n\
+         | likelihood | columns | prior | proposals | statistic | independent | chain | z |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
-    for (prior, name) in priors() {
-        for split_merge in [0, SPLIT_MERGE] {
-            for agreement in joint_test(prior, split_merge, 400_000) {
-                if agreement.z.abs() > 4.0 {
-                    bail!("the joint test fails: {name}, {split_merge} proposals, {agreement:?}");
+    for likelihood in Likelihood::ALL {
+        let shown = if likelihood == Likelihood::Spherical(2) { 0..5 } else { 1..2 };
+        for (prior, name) in &priors()[shown] {
+            for split_merge in [0, SPLIT_MERGE] {
+                for agreement in joint_test(likelihood, *prior, split_merge, 400_000) {
+                    if agreement.z.abs() > 4.0 {
+                        bail!("the joint test fails: {likelihood:?}, {name}, {split_merge} proposals, {agreement:?}");
+                    }
+                    page += &format!(
+                        "| {} | {} | {name} | {split_merge} | {} | {:.4} | {:.4} | {:.2} |\n",
+                        likelihood.name(),
+                        likelihood.n_columns(),
+                        agreement.name,
+                        agreement.independent,
+                        agreement.chain,
+                        agreement.z
+                    );
                 }
-                page += &format!(
-                    "| {name} | {split_merge} | {} | {:.4} | {:.4} | {:.2} |\n",
-                    agreement.name, agreement.independent, agreement.chain, agreement.z
-                );
             }
         }
     }
@@ -110,7 +127,7 @@ pub fn limit() -> Result<String> {
                 let partition = Partition::from_labels((0..12).map(|i| i / size));
                 let objective = sum_of_squares(&values, 2, &partition) + (partition.n_groups() - 1) as f64 * penalty;
                 let prior = Crp::from_penalty(penalty, s2)?.ln_prob(&partition);
-                let joint = prior + ln_marginal(&values, 2, &Spherical { variance: s2, ..law(2) }, &partition);
+                let joint = prior + ln_marginal(&values, 2, &Spherical { variance: s2, ..spherical(2) }, &partition);
                 Ok((-2.0 * s2 * joint - 24.0 * s2 * (std::f64::consts::TAU * s2).ln()) / objective)
             })
             .collect::<madbayes::Result<_>>()?;

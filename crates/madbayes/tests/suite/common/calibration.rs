@@ -1,6 +1,6 @@
 //! Simulation-based calibration (Talts et al. 2018) of the mixture sampler: the rank of the truth among its draws is even.
 
-use super::exact::{law, ln_marginal};
+use super::likelihoods::{ln_marginal, spherical};
 use madbayes::gibbs::{MixtureSampler, Schedule};
 use madbayes::likelihood::SphericalGroups;
 use madbayes::prior::{Concentration, Crp, PartitionPrior};
@@ -32,7 +32,7 @@ pub fn calibration(n_rows: usize, data_sets: u64, thin: usize) -> [Calibration; 
         seed,
         ..MixtureSampler::default()
     };
-    let law = law(1);
+    let law = spherical(1);
     let normal = |mean: f64, variance: f64| Normal::new(mean, variance.sqrt()).unwrap();
     let mut results = ["clusters", "log joint", "concentration"].map(|name| Calibration {
         name,

@@ -1,38 +1,12 @@
 //! Mixtures on tiny data: their exact posterior by enumeration, and Geweke's joint test.
 
-use madbayes::data::{Data, Rows};
+use super::likelihoods::Likelihood;
 use madbayes::gibbs::{Agreement, MixtureSampler, MixtureTest, Schedule};
-use madbayes::likelihood::{Spherical, SphericalGroups};
 use madbayes::prior::{Concentration, Crp, DirichletMultinomial, PartitionPrior};
 use madbayes::special::{ln_gamma, ln_sum_exp};
 use madbayes::structure::{CompactPartition, Partition};
 use madbayes::watch::Unwatched;
-use rand_distr::{Distribution, Normal};
 use std::collections::HashMap;
-
-/// The likelihood of the tests.
-pub fn law(d: usize) -> Spherical {
-    Spherical { variance: 0.5, prior_mean: vec![0.4; d], prior_variance: 2.0 }
-}
-
-/// Log marginal likelihood of a partition from the joint Gaussian density, one row after the other:
-/// independent of the library's formula, which works from sums.
-pub fn ln_marginal(values: &[f64], d: usize, law: &Spherical, partition: &Partition) -> f64 {
-    let mut total = 0.0;
-    for members in partition.members() {
-        for j in 0..d {
-            let (mut mean, mut variance) = (law.prior_mean[j], law.prior_variance);
-            for &n in &members {
-                let spread = variance + law.variance;
-                let error = values[n * d + j] - mean;
-                total += -0.5 * (std::f64::consts::TAU * spread).ln() - error * error / (2.0 * spread);
-                mean += variance / spread * error;
-                variance *= law.variance / spread;
-            }
-        }
-    }
-    total
-}
 
 /// The CRP of the tests, its concentration fixed or with a Gamma prior.
 pub fn crp(hyperprior: Option<(f64, f64)>, max_groups: Option<usize>) -> PartitionPrior {
@@ -71,30 +45,33 @@ fn ln_priors(all: &[Partition], prior: &PartitionPrior) -> Vec<f64> {
     sums.iter().map(|sum| sum.ln()).collect()
 }
 
-fn exact_posterior(values: &[f64], d: usize, prior: &PartitionPrior) -> HashMap<Partition, f64> {
-    let all: Vec<Partition> = Partition::all(values.len() / d).collect();
+fn exact_posterior(likelihood: Likelihood, n: usize, prior: &PartitionPrior) -> HashMap<Partition, f64> {
+    let (all, values): (Vec<Partition>, _) = (Partition::all(n).collect(), likelihood.rows(n));
     let priors = ln_priors(&all, prior);
-    let joint: Vec<f64> = all.iter().zip(priors).map(|(p, prior)| prior + ln_marginal(values, d, &law(d), p)).collect();
+    let joint: Vec<f64> = all.iter().zip(priors).map(|(p, prior)| prior + likelihood.ln_marginal(&values, p)).collect();
     let total = ln_sum_exp(&joint);
     let posterior = all.into_iter().zip(joint).map(|(p, j)| (p, (j - total).exp()));
     posterior.filter(|(_, probability)| *probability > 0.0).collect()
 }
 
-/// Total variation between the exact posterior over all partitions and two chains with so many split-merge proposals after
-/// each sweep, and how many partitions there are.
+/// Total variation between the exact posterior over all partitions of `n` rows and two chains with so many split-merge
+/// proposals after each sweep, and how many partitions there are.
 pub fn total_variation(
-    values: &[f64],
-    d: usize,
+    likelihood: Likelihood,
+    n: usize,
     prior: PartitionPrior,
     split_merge: usize,
     sweeps: usize,
 ) -> (f64, usize) {
-    let exact = exact_posterior(values, d, &prior);
+    let exact = exact_posterior(likelihood, n, &prior);
     let schedule = Schedule { sweeps, burn_in: 100, thin: 1 };
     let sampler = MixtureSampler { prior, schedule, split_merge, chains: 2, ..MixtureSampler::default() };
-    let rows = super::data(values, d);
-    let chains =
-        sampler.fit(rows.n_rows(), &|| Ok(Box::new(SphericalGroups::new(&rows, law(d))?)), &Unwatched).unwrap();
+    let mut chains = vec![];
+    let fitted = likelihood.with_groups(&likelihood.rows(n), &mut |make_groups| {
+        chains = sampler.fit(n, make_groups, &Unwatched)?;
+        Ok(())
+    });
+    fitted.unwrap();
     let draws: Vec<&CompactPartition> = chains.iter().flat_map(|c| &c.draws).collect();
     let mut counts: HashMap<&CompactPartition, f64> = HashMap::new();
     draws.iter().for_each(|p| *counts.entry(p).or_default() += 1.0 / draws.len() as f64);
@@ -105,25 +82,27 @@ pub fn total_variation(
     (distance + counts.values().sum::<f64>() / 2.0, exact.len())
 }
 
+/// Rows of the joint test, and their columns.
+type Table = (Vec<f64>, usize);
+
+/// Numbers of long tails have a mean, and squares, after this.
+fn bounded(x: f64) -> f64 {
+    x / (1.0 + x.abs())
+}
+
 /// Geweke's joint test of a sampler of the mixture of the tests.
-pub fn joint_test(prior: PartitionPrior, split_merge: usize, n_draws: usize) -> Vec<Agreement> {
+pub fn joint_test(likelihood: Likelihood, prior: PartitionPrior, split_merge: usize, n_draws: usize) -> Vec<Agreement> {
     let test = MixtureTest { prior, split_merge, n_rows: 7, n_draws, seed: 3 };
     test.run(
-        |partition, rng| {
-            let law = law(1);
-            let normal = |mean: f64, variance: f64| Normal::new(mean, variance.sqrt()).unwrap();
-            let means: Vec<f64> =
-                (0..partition.n_groups()).map(|_| normal(law.prior_mean[0], law.prior_variance).sample(rng)).collect();
-            partition.labels().iter().map(|l| normal(means[*l as usize], law.variance).sample(rng)).collect()
-        },
-        |values: &Vec<f64>, step| {
-            let rows = Data::new(Rows::new(values, 1)?)?;
-            step(&|| Ok(Box::new(SphericalGroups::new(&rows, law(1))?)))
-        },
+        |partition, rng| (likelihood.draw_rows(partition, rng), likelihood.n_columns()),
+        |(values, _): &Table, step| likelihood.with_groups(values, step),
         &[
-            ("mean", |values: &Vec<f64>| values.iter().sum::<f64>() / 7.0),
-            ("square", |values| values.iter().map(|x| x * x).sum::<f64>() / 7.0),
-            ("first times last", |values| values[0] * values[6]),
+            ("mean", |(values, _): &Table| values.iter().map(|x| bounded(*x)).sum::<f64>() / values.len() as f64),
+            ("square", |(values, _)| values.iter().map(|x| bounded(*x).powi(2)).sum::<f64>() / values.len() as f64),
+            ("first times last", |(values, d)| bounded(values[0]) * bounded(values[6 * d])),
+            ("first times last column", |(values, d)| {
+                values.chunks_exact(*d).map(|row| bounded(row[0]) * bounded(row[d - 1])).sum::<f64>() / 7.0
+            }),
         ],
     )
     .unwrap()
