@@ -111,6 +111,9 @@ impl Counts {
         if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
             return Err(Error::argument("weights", "finite numbers of at least 0", weight, "0 ignores a row"));
         }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::argument("weights", "above 0 for at least one row", "zero for all", "0 ignores a row"));
+        }
         let mut counts = Counts::empty(self.n_columns);
         for (row, weight) in weights.iter().enumerate() {
             let (columns, values) = self.row(row);
@@ -184,7 +187,7 @@ mod tests {
         let weighted = counts.weighted(&[2.0, 1.0, 0.0]).unwrap();
         assert_eq!(weighted, Counts::new(&[0, 2, 2, 2], &[1, 2], &[4.0, 2.0], 3).unwrap());
         assert_eq!((weighted.grand_total(), weighted.n_nonzero()), (6.0, 2));
-        for weights in [&[1.0, 2.0][..], &[1.0, -1.0, 1.0], &[1.0, f64::NAN, 1.0]] {
+        for weights in [&[1.0, 2.0][..], &[1.0, -1.0, 1.0], &[1.0, f64::NAN, 1.0], &[0.0; 3]] {
             assert!(counts.weighted(weights).unwrap_err().to_string().starts_with("weights must be"));
         }
     }

@@ -1,9 +1,8 @@
-//! What full-covariance means needs and nobody gave: a guess from spherical clusters, n rows each. The covariance penalty
-//! c = D n, the penalty n, and the pooled covariance of those clusters.
+//! What full-covariance means needs and nobody gave: a guess from spherical clusters, n rows each. The covariance penalty is
+//! c = D n; the prior is the pooled covariance of those clusters; the penalty lies between what cutting such a cluster in half
+//! gains and what making one of two costs, see [`penalty`].
 //!
-//! Why: two clusters of n rows and the expected covariance, d standard deviations apart, cost n f(d) more as one, with f(6) = 1.7
-//! in one column (c = n), 2.9 in two (c = 2n) and 8 in ten (c = 10n); cutting one of them in half gains 0.4 n in each case. A
-//! penalty of n lies between. With c = n alone, clusters in many columns would merge whatever their distance.
+//! Why D n: with c = n, clusters in many columns would merge whatever their distance, since c log(1 + n/c) bends too much.
 
 use super::automatic::automatic;
 use crate::data::{Data, Real, Rows};
@@ -80,7 +79,8 @@ pub fn fit_full_covariance<T: Real>(
             if guesses.penalty {
                 // With one covariance for all it is DP-means, which has a choice of its own.
                 let shared = matches!(parameters.covariance_prior, CovariancePrior::Shared(_));
-                let penalty = if shared { spherical.penalty } else { size };
+                let guessed = || penalty(size, columns, filled.covariance_penalty);
+                let penalty = if shared { spherical.penalty } else { guessed() };
                 filled.goal = Goal::Penalty { penalty, max_clusters };
                 if filled.covariance_prior == CovariancePrior::Guessed {
                     filled.covariance_prior = CovariancePrior::Expected(within_covariance(data, &spherical.labels));
@@ -95,6 +95,26 @@ pub fn fit_full_covariance<T: Real>(
         Goal::Exactly(_) => None,
     };
     Ok(CovarianceFit { clustering, penalty, covariance_penalty: filled.covariance_penalty, spherical_clusters })
+}
+
+/// A penalty for clusters of `size` rows and the expected covariance: the geometric middle of what cutting one in half gains and of
+/// what making one of two costs whose centres are 6 standard deviations apart.
+///
+/// A cluster costs c log(1 + v n/c) for each direction in which its variance is v times the expected one. A normal
+/// distribution cut at its mean has v = 1 - 2/pi in that direction; two together have v = 1 + 6^2/4.
+fn penalty(size: f64, columns: f64, c: f64) -> f64 {
+    let cost = |n: f64, v: f64| c * (v * n / c).ln_1p();
+    let others = columns - 1.0;
+    let whole = columns * cost(size, 1.0);
+    let halves = 2.0 * (others * cost(0.5 * size, 1.0) + cost(0.5 * size, 1.0 - 2.0 / std::f64::consts::PI));
+    let merged = others * cost(2.0 * size, 1.0) + cost(2.0 * size, 10.0);
+    let (gain, price) = (whole - halves, merged - 2.0 * whole);
+    if price > 0.0 {
+        (gain.max(0.05 * price) * price).sqrt()
+    } else {
+        // So small a c keeps nothing apart: any penalty merges.
+        gain.max(1e-3 * c)
+    }
 }
 
 /// The spherical clusters that the data choose.
@@ -142,9 +162,18 @@ mod tests {
             let fit = fit_full_covariance(&data, &FullCovarianceMeans::default(), ALL, &Unwatched).unwrap();
             assert_eq!(fit.spherical_clusters, Some(n_clusters));
             assert_eq!(fit.clustering.n_clusters(), n_clusters, "{n_columns} columns");
-            let size = 400.0 / n_clusters as f64;
-            assert_eq!((fit.penalty, fit.covariance_penalty), (Some(size), n_columns as f64 * size));
+            let (size, columns) = (400.0 / n_clusters as f64, n_columns as f64);
+            assert_eq!(fit.covariance_penalty, columns * size);
+            assert_eq!(fit.penalty, Some(penalty(size, columns, columns * size)));
         }
+    }
+
+    #[test]
+    fn the_penalty_is_near_one_squared_deviation_per_row() {
+        // Worked by hand: cutting gains 0.359 n, 0.38 n, merging costs 1.66 n, 2.94 n.
+        assert!((penalty(100.0, 1.0, 100.0) - (0.359f64 * 1.66).sqrt() * 100.0).abs() < 0.5);
+        assert!((penalty(100.0, 2.0, 200.0) - (0.380f64 * 2.94).sqrt() * 100.0).abs() < 0.5);
+        assert!(penalty(100.0, 2.0, 1e-6) > 0.0 && penalty(100.0, 50.0, 100.0) > 0.0);
     }
 
     #[test]
@@ -168,13 +197,17 @@ mod tests {
         }
         let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
         let truth = Partition::from_labels(0..150u32).labels().iter().map(|n| n % 3).collect::<Vec<_>>();
-        for algorithm in [CovarianceAlgorithm::Frozen, CovarianceAlgorithm::Collapsed] {
+        use CovarianceAlgorithm::{Collapsed, Frozen};
+        let penalties = [None, Some(20.0), Some(50.0), Some(500.0)];
+        for (algorithm, c) in [Frozen, Collapsed].into_iter().flat_map(|a| penalties.map(|c| (a, c))) {
             let covariance_prior = CovariancePrior::Expected(prior.clone());
-            let means = FullCovarianceMeans { covariance_prior, algorithm, ..FullCovarianceMeans::default() };
-            let fit = fit_full_covariance(&data, &means, ALL, &Unwatched).unwrap();
+            let covariance_penalty = c.unwrap_or(1.0);
+            let means = FullCovarianceMeans { covariance_prior, algorithm, covariance_penalty, ..Default::default() };
+            let guesses = CovarianceGuesses { penalty: true, covariance_penalty: c.is_none() };
+            let fit = fit_full_covariance(&data, &means, guesses, &Unwatched).unwrap();
             let found = Partition::from_labels(fit.clustering.labels.clone());
             let agreement = adjusted_rand_index(&Partition::from_labels(truth.clone()), &found).unwrap();
-            assert!(agreement > 0.99, "{agreement}");
+            assert!(agreement > 0.99, "{algorithm:?} {c:?}: {agreement}");
         }
     }
 }
