@@ -13,6 +13,7 @@ from . import metrics, plots, priors, simulate
 from ._buffet import IndianBuffet
 from ._clusters import DPMeans, KMeans
 from ._core import __version__
+from ._covariances import FullCovarianceMeans
 from ._features import BPMeans, KFeatures
 from ._load import load
 from ._mixture import DPMixture
@@ -22,6 +23,7 @@ __all__ = [
     "BPMeans",
     "DPMeans",
     "DPMixture",
+    "FullCovarianceMeans",
     "IndianBuffet",
     "KFeatures",
     "KMeans",

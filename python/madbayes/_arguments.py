@@ -105,6 +105,33 @@ def is_count(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
+def check_runs(n_init: Any, max_iter: Any) -> None:
+    """An error unless they say how many runs and passes there may be."""
+    if n_init != "auto" and not is_count(n_init):
+        raise ValueError(f"n_init must be 'auto' or an integer of at least 1, got {n_init!r}")
+    if not is_count(max_iter):
+        raise ValueError(f"max_iter must be an integer of at least 1, got {max_iter!r}")
+
+
+def check_cluster_numbers(n_clusters: Any, max_clusters: Any, penalty: Any) -> None:
+    """An error unless at most one of them decides the number of clusters."""
+    if n_clusters is not None and not is_count(n_clusters):
+        raise ValueError(f"n_clusters must be an integer of at least 1, got {n_clusters!r}")
+    if max_clusters is not None and not is_count(max_clusters):
+        raise ValueError(
+            f"max_clusters must be between 1 and the number of rows, or None for no cap, got {max_clusters!r}"
+        )
+    if n_clusters is not None and max_clusters is not None:
+        raise ValueError(
+            f"n_clusters and max_clusters cannot both be given, got {n_clusters!r} and {max_clusters!r}: leave one of them out"
+        )
+    if n_clusters is not None and penalty != "auto":
+        raise ValueError(
+            f"penalty and n_clusters cannot both be given, got {penalty!r} and {n_clusters!r}: the number of clusters follows "
+            "from the penalty; leave one of them out"
+        )
+
+
 @contextmanager
 def progress_of(
     verbose: Any, *, unit: str = "pass", total: int | None = None, groups: str = "clusters"

@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._arguments import is_count, number_of, penalty_or_rule, progress_of, seed_of, threads_of, weights_of
+from ._arguments import (
+    check_cluster_numbers,
+    check_runs,
+    is_count,
+    number_of,
+    penalty_or_rule,
+    progress_of,
+    seed_of,
+    threads_of,
+    weights_of,
+)
+from ._counts import DIVERGENCES, checked_rows, count_rows, divergences
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
 
 if TYPE_CHECKING:
@@ -25,13 +37,20 @@ __all__ = ["DPMeans", "KMeans"]
 class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Estimator):
     """What DPMeans and KMeans share: everything after the constructor."""
 
-    _model: _core.Model
+    _model: _core.Model | _core.CountsModel
     _units: tuple[Floats, Floats] | None
     cluster_centers_: Floats
     labels_: Labels
 
     def _options(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    def _of_counts(self) -> bool:
+        """Whether rows are counts, compared by their Kullback-Leibler divergence."""
+        return False
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        return checked_rows(self, X, reset=reset) if self._of_counts() else self._rows(X, reset=reset)
 
     def _common_options(self, n_clusters: int | None) -> dict[str, Any]:
         """The options that both classes have under the same names."""
@@ -42,10 +61,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             raise ValueError(
                 f"init must have shape (n_centres, {self.n_features_in_}), one column per column of X, got {given.shape}"
             )
-        if self.n_init != "auto" and not is_count(self.n_init):
-            raise ValueError(f"n_init must be 'auto' or an integer of at least 1, got {self.n_init!r}")
-        if not is_count(self.max_iter):
-            raise ValueError(f"max_iter must be an integer of at least 1, got {self.max_iter!r}")
+        check_runs(self.n_init, self.max_iter)
         if n_clusters is not None and not is_count(n_clusters):
             raise ValueError(f"n_clusters must be an integer of at least 1, got {n_clusters!r}")
         return {
@@ -69,7 +85,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or, for counts, sparse matrix of shape (n_samples, n_features)
             float32 and float64 in C order are used as they are, without a copy.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
@@ -79,10 +95,15 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         -------
         self
         """
-        rows = self._rows(X, reset=True)
+        rows = self._checked(X, reset=True)
         options = self._options()
+        weights = weights_of(sample_weight, rows.shape[0])
         with progress_of(self.verbose) as progress:
-            learned = _core.fit(rows, weights_of(sample_weight, len(rows)), options, progress)
+            if self._of_counts():
+                counts = count_rows(rows) if weights is None else count_rows(rows).weighted(weights)
+                learned = _core.fit_counts(counts, self._columns(), options, progress)
+            else:
+                learned = _core.fit(rows, weights, options, progress)
         self._learn(learned, options["seed"])
         return self
 
@@ -97,8 +118,18 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.converged_ = learned["converged"]
         self._n_features_out = len(self.cluster_centers_)
         self._units = None
+        if self._of_counts():
+            self._model = learned["model"]
+        else:
+            self._model = self._round_model(learned, seed)
+        raise_if_interrupted(learned)
+        if not self.converged_:
+            warn_unconverged(f"not converged within max_iter={self.max_iter} passes: raise max_iter or tol")
+
+    def _round_model(self, learned: dict[str, Any], seed: int) -> _core.Model:
+        """The model of clusters that are compared by squared distance."""
         self._weights = learned["weights"]
-        self._model = _core.Model(
+        return _core.Model(
             self._columns(),
             self.cluster_centers_,
             learned["reference"],
@@ -108,16 +139,18 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             learned["objective"],
             seed,
         )
-        raise_if_interrupted(learned)
-        if not self.converged_:
-            warn_unconverged(f"not converged within max_iter={self.max_iter} passes: raise max_iter or tol")
 
     def _assign(self, X: Any) -> tuple[Labels, Floats]:
         check_is_fitted(self)
-        return self._model.assign(self._rows(X, reset=False), threads_of(self.n_jobs))
+        rows: Any = self._checked(X, reset=False)
+        rows = count_rows(rows) if self._of_counts() else rows
+        return self._model.assign(rows, threads_of(self.n_jobs))
 
     def predict(self, X: ArrayLike) -> Labels:
         """The nearest cluster of each row.
+
+        Counts in a column that no cluster has counts in are infinitely far from all: such a row is given to the cluster whose
+        loss it would raise least.
 
         Parameters
         ----------
@@ -130,7 +163,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self._assign(X)[0]
 
     def transform(self, X: ArrayLike) -> Any:
-        """Distances to the centres.
+        """Distances to the centres; for counts x. KL(x/x. || centre), infinite where a centre lacks a column of the row.
 
         Parameters
         ----------
@@ -141,7 +174,9 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         ndarray of shape (n_samples, n_clusters)
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = self._checked(X, reset=False)
+        if self._of_counts():
+            return divergences(rows, self.cluster_centers_).astype(rows.dtype, copy=False)
         # About the reference point, since far from 0 differences of squares lose digits; a model that the program
         # standardised measures distances in those units.
         middle, scales = self._model.fields()["reference"], np.ones(1)
@@ -173,7 +208,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Returns
         -------
         float
-            -sum of w |x - nearest centre|^2.
+            -sum of w |x - nearest centre|^2, or of w x. KL(x/x. || nearest centre).
         """
         distances = self._assign(X)[1]
         weights = weights_of(sample_weight, len(distances))
@@ -183,6 +218,12 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _takes_batches(estimator: Any) -> bool:
+    if estimator.divergence == "kullback-leibler":
+        raise AttributeError("partial_fit is for divergence='euclidean': use fit for counts")
+    return True
 
 
 class DPMeans(_Centres):
@@ -208,11 +249,18 @@ class DPMeans(_Centres):
         Exactly this many clusters; ``penalty`` is not used, and ``penalty_`` is one for which this K is optimal.
     max_clusters : int, default=None
         Never more clusters than this.
+    divergence : {"euclidean", "kullback-leibler"}, default="euclidean"
+        "kullback-leibler" is for rows of counts, such as how often each word occurs in each text, as an array or a SciPy CSR
+        matrix (never filled up with its zeros). It minimises sum_n x_n. KL(x_n/x_n. || mu_{z_n}) + (K - 1) penalty, where x_n. is
+        the sum of row n and a centre is the share of each column in all counts of its cluster: the limit of a Dirichlet process
+        mixture of multinomials. The penalty is in nats times counts: twice as many words per text need twice the penalty. Of the
+        rules there is "auto" alone: the path is one of merges, and data without clusters are rows of one Dirichlet-multinomial
+        distribution of the same spread.
     algorithm : {"parallel", "serial", "collapsed"}, default="parallel"
         All rows at once with split, merge and swap moves; row after row as in [2]_; row after row with the means following
-        every move ([1]_, Alg. 2).
+        every move ([1]_, Alg. 2). For counts: all rows at once, then row after row, and merges; or row after row alone.
     init : {"++", "mean"} or array-like of shape (n_centres, n_features), default="++"
-        Where a run begins.
+        Where a run begins; "++" for counts.
     n_init : int or "auto", default="auto"
         Number of runs, the best is kept. "auto": many for tiny data, one for large.
     max_iter : int, default=300
@@ -244,7 +292,7 @@ class DPMeans(_Centres):
     objective_ : float
         inertia_ + (n_clusters_ - 1) penalty_.
     inertia_ : float
-        Sum of weighted squared distances to the centres.
+        Sum of weighted squared distances to the centres, or of weighted divergences.
     objective_trace_ : ndarray
         The objective after every pass of the best run.
     n_iter_ : int
@@ -265,6 +313,17 @@ class DPMeans(_Centres):
     4
     >>> DPMeans().fit(X).n_clusters_
     4
+
+    Counts of five words in six texts, three about football and three about an election:
+
+    >>> from scipy.sparse import csr_matrix
+    >>> X = csr_matrix([[9, 4, 0, 0, 7], [6, 5, 1, 0, 8], [8, 7, 0, 0, 9], [0, 0, 9, 5, 6], [0, 1, 7, 6, 8], [0, 0, 6, 8, 9]])
+    >>> model = DPMeans(divergence="kullback-leibler", penalty=20).fit(X)
+    >>> model.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> model.cluster_centers_.round(2)
+    array([[0.36, 0.25, 0.02, 0.  , 0.38],
+           [0.  , 0.02, 0.34, 0.29, 0.35]])
     """
 
     def __init__(
@@ -273,6 +332,7 @@ class DPMeans(_Centres):
         penalty: float | str = "auto",
         n_clusters: int | None = None,
         max_clusters: int | None = None,
+        divergence: str = "euclidean",
         algorithm: str = "parallel",
         init: str | ArrayLike = "++",
         n_init: int | str = "auto",
@@ -285,6 +345,7 @@ class DPMeans(_Centres):
         self.penalty = penalty
         self.n_clusters = n_clusters
         self.max_clusters = max_clusters
+        self.divergence = divergence
         self.algorithm = algorithm
         self.init = init
         self.n_init = n_init
@@ -294,28 +355,27 @@ class DPMeans(_Centres):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def _of_counts(self) -> bool:
+        if self.divergence not in DIVERGENCES:
+            raise ValueError(f"divergence must be 'euclidean' or 'kullback-leibler', got {self.divergence!r}")
+        return bool(self.divergence == "kullback-leibler")
+
     def _options(self) -> dict[str, Any]:
         penalty, rule = penalty_or_rule(self.penalty)
-        if self.max_clusters is not None and not is_count(self.max_clusters):
-            raise ValueError(
-                f"max_clusters must be between 1 and the number of rows, or None for no cap, got {self.max_clusters!r}"
-            )
-        if self.n_clusters is not None and self.max_clusters is not None:
-            raise ValueError(
-                f"n_clusters and max_clusters cannot both be given, got {self.n_clusters!r} and {self.max_clusters!r}: leave "
-                "one of them out"
-            )
-        if self.n_clusters is not None and self.penalty != "auto":
-            raise ValueError(
-                f"penalty and n_clusters cannot both be given, got {self.penalty!r} and {self.n_clusters!r}: the number of "
-                "clusters follows from the penalty; leave one of them out"
-            )
+        if self._of_counts() and not (isinstance(self.init, str) and self.init == "++"):
+            raise ValueError(f"init must be '++' where the divergence is 'kullback-leibler', got {self.init!r}")
+        check_cluster_numbers(self.n_clusters, self.max_clusters, self.penalty)
         return {
             **self._common_options(self.n_clusters),
             "penalty": penalty,
             "rule": rule,
             "max_clusters": self.max_clusters,
         }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = self.divergence == "kullback-leibler"
+        return tags
 
     def _learn(self, learned: dict[str, Any], seed: int) -> None:
         self.n_clusters_ = len(learned["centres"])
@@ -326,6 +386,7 @@ class DPMeans(_Centres):
         self.objective_ = learned["objective"]
         super()._learn(learned, seed)
 
+    @available_if(_takes_batches)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Take a batch of a stream in; K can grow and shrink.
 

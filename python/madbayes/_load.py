@@ -8,11 +8,12 @@ import numpy as np
 
 from . import _core
 from ._clusters import DPMeans
+from ._covariances import FullCovarianceMeans
 from ._features import BPMeans, KFeatures
 from ._mixture import DPMixture
 
 
-def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixture:
+def load(path: str | os.PathLike[str]) -> DPMeans | FullCovarianceMeans | BPMeans | KFeatures | DPMixture:
     """Read a model file, written by ``save`` or by the program's ``--model``.
 
     Parameters
@@ -21,7 +22,7 @@ def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixt
 
     Returns
     -------
-    DPMeans, BPMeans, KFeatures or DPMixture
+    DPMeans, FullCovarianceMeans, BPMeans, KFeatures or DPMixture
         Fitted, without labels, allocations, draws and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
         centres in the original units; its distances, penalty and objective are in standardised ones.
     """
@@ -32,7 +33,47 @@ def load(path: str | os.PathLike[str]) -> DPMeans | BPMeans | KFeatures | DPMixt
         return _mixture(_core.Mixture.from_bytes(content))
     if kind == "features":
         return _features(_core.FeaturesModel.from_bytes(content))
+    if kind == "covariance clusters":
+        return _covariances(_core.CovariancesModel.from_bytes(content))
+    if kind == "count clusters":
+        return _counts(_core.CountsModel.from_bytes(content))
     return _clusters(_core.Model.from_bytes(content))
+
+
+def _covariances(model: _core.CovariancesModel) -> FullCovarianceMeans:
+    fields = model.fields()
+    given = fields["penalty"] is not None
+    estimator = FullCovarianceMeans(
+        penalty=fields["penalty"] if given else "auto",
+        n_clusters=None if given else len(fields["centres"]),
+        covariance_penalty=fields["covariance_penalty"],
+        random_state=fields["seed"],
+    )
+    estimator._model = model
+    estimator._keep(fields)
+    estimator._set_columns(fields["columns"])
+    return estimator
+
+
+def _counts(model: _core.CountsModel) -> DPMeans:
+    fields = model.fields()
+    tallies, given = fields["tallies"], fields["penalty"] is not None
+    estimator = DPMeans(
+        divergence="kullback-leibler",
+        penalty=fields["penalty"] if given else "auto",
+        n_clusters=None if given else len(tallies),
+        random_state=fields["seed"],
+    )
+    estimator._model = model
+    estimator._units = None
+    totals = tallies.sum(axis=1, keepdims=True)
+    estimator.cluster_centers_ = np.where(totals > 0, tallies / np.maximum(totals, 1e-300), 1 / tallies.shape[1])
+    estimator.n_clusters_ = estimator._n_features_out = len(tallies)
+    estimator.penalty_ = fields["penalty"] if given else float("nan")
+    estimator.objective_ = fields["objective"]
+    estimator.inertia_ = float(np.sum(fields["losses"]))
+    estimator._set_columns(fields["columns"])
+    return estimator
 
 
 def _mixture(model: _core.Mixture) -> DPMixture:

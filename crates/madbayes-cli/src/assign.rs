@@ -3,13 +3,14 @@
 use crate::agreement::Agreement;
 use crate::arguments::{AssignArguments, Format};
 use crate::assign_features;
-use crate::cluster::read_table;
+use crate::cluster::selection;
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, to_file, to_stdout};
-use crate::read::{Table, Values};
+use crate::read::{Input, Labels, Selection, Values, read, read_counts};
 use anyhow::{Context, Result, anyhow, bail};
+use madbayes::counts::Counts;
 use madbayes::data::{Real, Rows};
-use madbayes::model::{Assigned, ClusterModel, FeatureModel, kind_of_model};
+use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, kind_of_model};
 use madbayes::parallel::Workers;
 use serde_json::json;
 use std::path::Path;
@@ -22,12 +23,8 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
         let model = FeatureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
         return assign_features::run(arguments, &model);
     }
-    let model = ClusterModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
-    let found = read_columns(arguments, &model)?;
-    let assigned = match &found.values {
-        Values::F32(values) => assign(&model, values, &found, arguments.threads)?,
-        Values::F64(values) => assign(&model, values, &found, arguments.threads)?,
-    };
+    let model = Clusters::from_bytes(&bytes).with_context(|| format!("{path}"))?;
+    let (found, assigned) = model.assign(arguments)?;
     let agreement = found.labels.as_ref().map(|truth| Agreement::new(truth, &assigned.labels)).transpose()?;
     let to_standard_output = arguments.output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(path) = &arguments.output.out {
@@ -38,10 +35,10 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
         Format::Json => {
             let value = json!({
                 "n_rows": found.n_rows,
-                "n_columns": model.n_columns(),
-                "n_groups": model.n_clusters(),
+                "n_columns": model.columns().len(),
+                "n_groups": model.sizes().len(),
                 "sizes": sizes(&model, &assigned),
-                "penalty": model.penalty,
+                "penalty": model.penalty(),
                 "labels": assigned.labels,
                 "squared_distances": assigned.squared_distances,
                 "opening_costs": assigned.opening_costs,
@@ -60,38 +57,115 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
     }
 }
 
-/// The columns of the model; the file may have others beside them. With --columns the file's own names for them.
-fn read_columns(arguments: &AssignArguments, model: &ClusterModel) -> Result<Table> {
-    let expected = model.columns.join(",");
-    let Some(given) = &arguments.input.columns else {
-        // The reader knows of options only.
-        return read_table(&arguments.input, Some(model.columns.clone())).map_err(|error| {
-            match format!("{error:#}").split_once("--columns names ") {
-                Some((file, rest)) => anyhow!(
-                    "{file}the model needs {rest}; if the file has other names for the columns {expected}, give them \
-                     in this order with --columns"
-                ),
-                None => error,
-            }
-        });
-    };
-    let found = read_table(&arguments.input, Some(given.clone()))?;
-    let elsewhere = |(at, name): (usize, &String)| model.columns.get(at) != Some(name) && model.columns.contains(name);
-    if found.names.iter().enumerate().any(elsewhere) {
-        bail!(
-            "--columns has the model's columns in another order, {}: give them as {expected}, or leave --columns out",
-            found.names.join(",")
-        );
+/// A saved clustering of any kind.
+enum Clusters {
+    Round(ClusterModel),
+    Covariances(CovarianceModel),
+    Counts(CountModel),
+}
+
+/// What is told of the rows that were read.
+struct Found {
+    n_rows: usize,
+    row_numbers: Option<Vec<usize>>,
+    labels: Option<Labels>,
+}
+
+impl Clusters {
+    fn from_bytes(bytes: &[u8]) -> madbayes::Result<Self> {
+        match kind_of_model(bytes)?.as_str() {
+            "covariance clusters" => CovarianceModel::from_bytes(bytes).map(Clusters::Covariances),
+            "count clusters" => CountModel::from_bytes(bytes).map(Clusters::Counts),
+            _ => ClusterModel::from_bytes(bytes).map(Clusters::Round),
+        }
     }
-    Ok(found)
+
+    fn columns(&self) -> &[String] {
+        match self {
+            Clusters::Round(model) => &model.columns,
+            Clusters::Covariances(model) => &model.columns,
+            Clusters::Counts(model) => &model.columns,
+        }
+    }
+
+    fn sizes(&self) -> &[usize] {
+        match self {
+            Clusters::Round(model) => &model.sizes,
+            Clusters::Covariances(model) => &model.sizes,
+            Clusters::Counts(model) => &model.sizes,
+        }
+    }
+
+    fn penalty(&self) -> Option<f64> {
+        match self {
+            Clusters::Round(model) => model.penalty,
+            Clusters::Covariances(model) => model.penalty,
+            Clusters::Counts(model) => model.penalty,
+        }
+    }
+
+    /// Reads the rows and finds their clusters.
+    fn assign(&self, arguments: &AssignArguments) -> Result<(Found, Assigned)> {
+        let workers = Workers::new(arguments.threads);
+        if let Clusters::Counts(model) = self {
+            let table = self.read(arguments, read_counts, |table| &table.names)?;
+            let assigned = model.assign(&table.counts, &workers)?;
+            let n_rows = table.counts.n_rows();
+            return Ok((Found { n_rows, row_numbers: table.row_numbers, labels: table.labels }, assigned));
+        }
+        let table = self.read(arguments, read, |table| &table.names)?;
+        let assigned = match &table.values {
+            Values::F32(values) => self.nearest(Rows::new(values, table.names.len())?, &workers)?,
+            Values::F64(values) => self.nearest(Rows::new(values, table.names.len())?, &workers)?,
+        };
+        Ok((Found { n_rows: table.n_rows, row_numbers: table.row_numbers, labels: table.labels }, assigned))
+    }
+
+    fn nearest<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Assigned> {
+        Ok(match self {
+            Clusters::Round(model) => model.assign(rows, workers)?,
+            Clusters::Covariances(model) => model.assign(rows, workers)?,
+            Clusters::Counts(model) => model.assign(&Counts::from_rows(rows)?, workers)?,
+        })
+    }
+
+    /// The columns of the model; the file may have others beside them. With --columns the file's own names for them.
+    fn read<T>(
+        &self,
+        arguments: &AssignArguments,
+        read: impl Fn(&Input, &Selection) -> Result<T>,
+        names: impl Fn(&T) -> &Vec<String>,
+    ) -> Result<T> {
+        let expected = self.columns().join(",");
+        let input = Input::from_argument(&arguments.input.file);
+        let read = |columns: Vec<String>| read(&input, &selection(&arguments.input, Some(columns)));
+        let Some(given) = &arguments.input.columns else {
+            // The reader knows of options only.
+            return read(self.columns().to_vec()).map_err(|error| {
+                match format!("{error:#}").split_once("--columns names ") {
+                    Some((file, rest)) => anyhow!(
+                        "{file}the model needs {rest}; if the file has other names for the columns {expected}, give them \
+                         in this order with --columns"
+                    ),
+                    None => error,
+                }
+            });
+        };
+        let found = read(given.clone())?;
+        let columns = self.columns();
+        let elsewhere = |(at, name): (usize, &String)| columns.get(at) != Some(name) && columns.contains(name);
+        if names(&found).iter().enumerate().any(elsewhere) {
+            bail!(
+                "--columns has the model's columns in another order, {}: give them as {expected}, or leave --columns out",
+                names(&found).join(",")
+            );
+        }
+        Ok(found)
+    }
 }
 
-fn assign<T: Real>(model: &ClusterModel, values: &[T], found: &Table, threads: usize) -> Result<Assigned> {
-    Ok(model.assign(Rows::new(values, found.names.len())?, &Workers::new(threads))?)
-}
-
-fn sizes(model: &ClusterModel, assigned: &Assigned) -> Vec<usize> {
-    let mut sizes = vec![0; model.n_clusters()];
+fn sizes(model: &Clusters, assigned: &Assigned) -> Vec<usize> {
+    let mut sizes = vec![0; model.sizes().len()];
     assigned.labels.iter().for_each(|l| sizes[*l as usize] += 1);
     sizes
 }
@@ -101,7 +175,7 @@ fn strangers(assigned: &Assigned) -> Option<usize> {
     assigned.opening_costs.as_ref().map(|costs| costs.iter().filter(|c| **c < 0.0).count())
 }
 
-fn csv(found: &Table, assigned: &Assigned) -> String {
+fn csv(found: &Found, assigned: &Assigned) -> String {
     let mut out = String::from("row,cluster,squared_distance,opening_cost\n");
     for (n, label) in assigned.labels.iter().enumerate() {
         let row = found.row_numbers.as_ref().map_or(n, |numbers| numbers[n]) + 1;
@@ -111,19 +185,19 @@ fn csv(found: &Table, assigned: &Assigned) -> String {
     out
 }
 
-fn text(model: &ClusterModel, found: &Table, assigned: &Assigned) -> String {
-    let mut out = format!("{} assigned to {}\n\n", plural(found.n_rows, "row"), plural(model.n_clusters(), "cluster"));
+fn text(model: &Clusters, found: &Found, assigned: &Assigned) -> String {
+    let mut out = format!("{} assigned to {}\n\n", plural(found.n_rows, "row"), plural(model.sizes().len(), "cluster"));
     let head = ["cluster", "rows", "share", "when fitted"].map(String::from);
-    let fitted: usize = model.sizes.iter().sum();
+    let fitted: usize = model.sizes().iter().sum();
     let share = |size: usize, of: usize| format!("{:.1}%", 100.0 * size as f64 / of.max(1) as f64);
     let rows: Vec<Vec<String>> = sizes(model, assigned)
         .iter()
-        .zip(&model.sizes)
+        .zip(model.sizes())
         .enumerate()
         .map(|(k, (now, then))| vec![k.to_string(), count(*now), share(*now, found.n_rows), share(*then, fitted)])
         .collect();
     out += &table(&head, &rows);
-    if let (Some(strangers), Some(penalty)) = (strangers(assigned), model.penalty) {
+    if let (Some(strangers), Some(penalty)) = (strangers(assigned), model.penalty()) {
         let (fit, their) = if strangers == 1 { ("fits", "its") } else { ("fit", "their") };
         out += &format!(
             "\n{} {fit} nowhere: a cluster of {their} own would cost less (penalty {}) than joining the nearest\n",

@@ -1,7 +1,9 @@
 //! `madbayes cluster`: from a file to an answer.
 
 use crate::agreement::Agreement;
-use crate::arguments::{AlgorithmName, ClusterArguments, Format, InputArguments, StartName};
+use crate::arguments::{
+    AlgorithmName, ClusterArguments, CovarianceName, DivergenceName, Format, InputArguments, OutputArguments, StartName,
+};
 use crate::choice::{self, range};
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
@@ -9,7 +11,8 @@ use crate::penalty::ClusterPenalty;
 use crate::picture::write_plots;
 use crate::read::{Input, Labels, Selection, Table, Values, read};
 use crate::watching::Watching;
-use anyhow::Result;
+use crate::{cluster_counts, cluster_covariance};
+use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::ClusterModel;
@@ -29,12 +32,29 @@ const COMPARED: &str = " (against 1 and two more or fewer clusters)";
 pub fn run(arguments: &ClusterArguments) -> Result<()> {
     let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
+    let full = arguments.covariance == CovarianceName::Full;
+    if !full && (arguments.covariance_penalty.is_some() || arguments.covariance_prior.is_some()) {
+        bail!("--covariance-penalty and --covariance-prior are for clusters that are not round: add --covariance full");
+    }
+    if arguments.divergence == DivergenceName::KullbackLeibler {
+        if full {
+            bail!(
+                "--covariance full is for distances, and --divergence kullback-leibler for counts: leave one of them out"
+            );
+        }
+        return cluster_counts::run(arguments);
+    }
+    if full {
+        cluster_covariance::check(arguments)?;
+    }
     let table = read_table(&arguments.input, arguments.input.columns.clone())?;
     if !arguments.output.quiet {
         let useful = |h: &&String| !(arguments.standardize && h.contains("--standardize"));
         table.hints.iter().filter(useful).for_each(|h| hint(h));
     }
     match &table.values {
+        Values::F32(values) if full => cluster_covariance::cluster(arguments, &table, values),
+        Values::F64(values) if full => cluster_covariance::cluster(arguments, &table, values),
         Values::F32(values) => cluster(arguments, &table, values),
         Values::F64(values) => cluster(arguments, &table, values),
     }
@@ -42,13 +62,17 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
 
 /// Reads the file of a command.
 pub fn read_table(input: &InputArguments, columns: Option<Vec<String>>) -> Result<Table> {
-    let selection = Selection {
+    read(&Input::from_argument(&input.file), &selection(input, columns))
+}
+
+/// The columns and rows that the arguments name.
+pub fn selection(input: &InputArguments, columns: Option<Vec<String>>) -> Selection {
+    Selection {
         columns,
         exclude: input.exclude.clone(),
         label_column: input.label_column.clone(),
         drop_missing: input.drop_missing,
-    };
-    read(&Input::from_argument(&input.file), &selection)
+    }
 }
 
 /// A fit with all that is said about it.
@@ -153,15 +177,8 @@ fn parameters(arguments: &ClusterArguments, goal: Goal) -> DpMeans {
 
 impl Answer<'_> {
     fn write(&self) -> Result<()> {
-        let labels_to_stdout = self.arguments.output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        if let Some(path) = &self.arguments.output.out {
-            to_file(path, labels_csv(self.table, &self.fit.labels).as_bytes())?;
-        }
-        match self.arguments.output.format {
-            _ if labels_to_stdout => Ok(()),
-            Format::Text => to_stdout(self.text().as_bytes()),
-            Format::Json => to_stdout(self.json().as_bytes()),
-        }
+        let labels = labels_csv(self.table.row_numbers.as_deref(), &self.fit.labels);
+        write(&self.arguments.output, &labels, || self.text(), || self.json())
     }
 
     fn json(&self) -> String {
@@ -203,25 +220,12 @@ impl Answer<'_> {
     }
 
     fn text(&self) -> String {
-        let (fit, table_) = (&self.fit, self.table);
-        let mut out = format!("{} x {}", plural(table_.n_rows, "row"), plural(table_.names.len(), "column"));
-        if table_.dropped > 0 {
-            out += &format!(" ({} with missing cells left out)", plural(table_.dropped, "row"));
-        }
-        out += &format!("\n{}", plural(fit.n_clusters(), "cluster"));
-        out += &match (self.interval, self.penalty) {
-            (Some(interval), _) if self.arguments.clusters.is_some() => {
-                format!(", optimal for penalties {}{COMPARED}", range(interval))
-            }
-            (Some(interval), Some(penalty)) => {
-                format!(" at penalty {}; the same number is optimal {}", number(penalty), range(interval))
-            }
-            (Some(interval), None) => format!(", optimal for penalties {}", range(interval)),
-            (None, Some(penalty)) => format!(" at penalty {}", number(penalty)),
-            (None, None) if fit.stopped => String::new(),
-            (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
-        };
-        out += "\n";
+        let (fit, table) = (&self.fit, self.table);
+        let runs = Some(fit.traces.len());
+        let outcome = Outcome { passes: fit.n_passes(), runs, converged: fit.converged, stopped: fit.stopped };
+        let mut out = outcome.head(table.n_rows, table.names.len(), table.dropped);
+        let asked = self.arguments.clusters.is_some();
+        out += &outcome.penalty_line(fit.n_clusters(), asked, self.penalty, self.interval, COMPARED);
         if let Some(rows) = self.sampled_rows {
             out += &format!("searched on a random sample of {}, then refined on all of them\n", plural(rows, "row"));
         }
@@ -235,54 +239,16 @@ impl Answer<'_> {
             }
         }
         out += "\n";
-        out += &self.cluster_table();
+        let spread = |(loss, size): (&f64, &usize)| (loss / *size as f64).sqrt();
+        let spreads: Vec<f64> = fit.losses.iter().zip(&fit.sizes).map(spread).collect();
+        let spreads = Some(&spreads[..]);
+        out += &CentreTable { sizes: &fit.sizes, spreads, centres: &self.centres, names: &table.names }.text();
         out += "\n";
         out += &self.spread_lines();
         if let Some(agreement) = &self.agreement {
             out += &agreement.line();
         }
-        let state = match (fit.converged, fit.stopped) {
-            (_, true) => "stopped early",
-            (true, _) => "converged",
-            (false, _) => "not converged (raise --max-passes)",
-        };
-        let runs = plural(fit.traces.len(), "run");
-        let passes = plural(fit.n_passes(), "pass").replace("passs", "passes");
-        out += &format!(
-            "{state} after {passes}, best of {runs}, seed {}, {:.3} s\n",
-            self.arguments.work.seed, self.seconds
-        );
-        out
-    }
-
-    /// Size, spread and centre of every cluster, in the user's units.
-    fn cluster_table(&self) -> String {
-        let names = &self.table.names;
-        let columns = names.len().min(MOST_COLUMNS);
-        let mut head: Vec<String> = ["cluster", "rows", "share", "spread"].map(String::from).to_vec();
-        head.extend(names[..columns].iter().cloned());
-        let n_rows = self.table.n_rows as f64;
-        let rows: Vec<Vec<String>> = (0..self.fit.n_clusters().min(MOST_CLUSTERS))
-            .map(|k| {
-                let size = self.fit.sizes[k];
-                let mut cells = vec![
-                    k.to_string(),
-                    count(size),
-                    format!("{:.1}%", 100.0 * size as f64 / n_rows),
-                    number((self.fit.losses[k] / size as f64).sqrt()),
-                ];
-                cells.extend(self.centres[k][..columns].iter().map(|c| number(*c)));
-                cells
-            })
-            .collect();
-        let mut out = table(&head, &rows);
-        if self.fit.n_clusters() > MOST_CLUSTERS {
-            out += &format!("  and {} more clusters\n", self.fit.n_clusters() - MOST_CLUSTERS);
-        }
-        if names.len() > columns {
-            out += &format!("  and {} more columns\n", names.len() - columns);
-        }
-        out
+        out + &outcome.tail(self.arguments.work.seed, self.seconds)
     }
 
     /// What the objective is made of, and how the penalty compares with the spread within clusters.
@@ -309,11 +275,118 @@ impl Answer<'_> {
     }
 }
 
+/// How a fit went, for the first and the last line of its text.
+pub struct Outcome {
+    pub passes: usize,
+    /// How many runs it is the best of, where that is told.
+    pub runs: Option<usize>,
+    pub converged: bool,
+    pub stopped: bool,
+}
+
+impl Outcome {
+    /// Rows, columns, and rows left out.
+    pub fn head(&self, n_rows: usize, n_columns: usize, dropped: usize) -> String {
+        let mut out = format!("{} x {}", plural(n_rows, "row"), plural(n_columns, "column"));
+        if dropped > 0 {
+            out += &format!(" ({} with missing cells left out)", plural(dropped, "row"));
+        }
+        out + "\n"
+    }
+
+    /// "3 clusters" and what is known of the penalties for which there are so many; `asked` where K was given.
+    pub fn penalty_line(
+        &self,
+        k: usize,
+        asked: bool,
+        penalty: Option<f64>,
+        interval: Option<PenaltyInterval>,
+        compared: &str,
+    ) -> String {
+        let penalties = match (interval, penalty) {
+            (Some(interval), _) if asked => format!(", optimal for penalties {}{compared}", range(interval)),
+            (Some(interval), Some(penalty)) => {
+                format!(" at penalty {}; the same number is optimal {}", number(penalty), range(interval))
+            }
+            (Some(interval), None) => format!(", optimal for penalties {}", range(interval)),
+            (None, Some(penalty)) => format!(" at penalty {}", number(penalty)),
+            (None, None) if self.stopped => String::new(),
+            (None, None) => ", but no penalty makes this number optimal: one more or one fewer is always better".into(),
+        };
+        format!("{}{penalties}\n", plural(k, "cluster"))
+    }
+
+    /// How it ended.
+    pub fn tail(&self, seed: u64, seconds: f64) -> String {
+        let state = match (self.converged, self.stopped) {
+            (_, true) => "stopped early",
+            (true, _) => "converged",
+            (false, _) => "not converged (raise --max-passes)",
+        };
+        let passes = plural(self.passes, "pass").replace("passs", "passes");
+        let runs = self.runs.map_or(String::new(), |runs| format!(", best of {}", plural(runs, "run")));
+        format!("{state} after {passes}{runs}, seed {seed}, {seconds:.3} s\n")
+    }
+}
+
+/// Size, spread and centre of every cluster, in the user's units.
+pub struct CentreTable<'a> {
+    pub sizes: &'a [usize],
+    pub spreads: Option<&'a [f64]>,
+    pub centres: &'a [Vec<f64>],
+    pub names: &'a [String],
+}
+
+impl CentreTable<'_> {
+    pub fn text(&self) -> String {
+        let columns = self.names.len().min(MOST_COLUMNS);
+        let mut head: Vec<String> = ["cluster", "rows", "share"].map(String::from).to_vec();
+        head.extend(self.spreads.map(|_| "spread".to_string()));
+        head.extend(self.names[..columns].iter().cloned());
+        let n_rows = self.sizes.iter().sum::<usize>() as f64;
+        let rows: Vec<Vec<String>> = (0..self.sizes.len().min(MOST_CLUSTERS))
+            .map(|k| {
+                let size = self.sizes[k];
+                let mut cells = vec![k.to_string(), count(size), format!("{:.1}%", 100.0 * size as f64 / n_rows)];
+                cells.extend(self.spreads.map(|spreads| number(spreads[k])));
+                cells.extend(self.centres[k][..columns].iter().map(|c| number(*c)));
+                cells
+            })
+            .collect();
+        let mut out = table(&head, &rows);
+        if self.sizes.len() > MOST_CLUSTERS {
+            out += &format!("  and {} more clusters\n", self.sizes.len() - MOST_CLUSTERS);
+        }
+        if self.names.len() > columns {
+            out += &format!("  and {} more columns\n", self.names.len() - columns);
+        }
+        out
+    }
+}
+
+/// Writes the labels where they are asked for, and the result to standard output unless the labels go there.
+pub fn write(
+    output: &OutputArguments,
+    labels: &str,
+    text: impl Fn() -> String,
+    json: impl Fn() -> String,
+) -> Result<()> {
+    let labels_to_stdout = output.out.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(path) = &output.out {
+        to_file(path, labels.as_bytes())?;
+    }
+    match output.format {
+        _ if labels_to_stdout => Ok(()),
+        Format::Text => to_stdout(text().as_bytes()),
+        Format::Json => to_stdout(json().as_bytes()),
+    }
+}
+
 /// row,cluster with rows counted from 1 as they stand in the file.
-pub fn labels_csv(table: &Table, labels: &[u32]) -> String {
+pub fn labels_csv(row_numbers: Option<&[usize]>, labels: &[u32]) -> String {
     let mut out = String::from("row,cluster\n");
     for (n, label) in labels.iter().enumerate() {
-        let row = table.row_numbers.as_ref().map_or(n, |numbers| numbers[n]);
+        let row = row_numbers.map_or(n, |numbers| numbers[n]);
         out += &format!("{},{label}\n", row + 1);
     }
     out

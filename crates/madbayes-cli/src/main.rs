@@ -10,6 +10,8 @@ mod assign_features;
 mod buffet;
 mod choice;
 mod cluster;
+mod cluster_counts;
+mod cluster_covariance;
 mod demo;
 mod demo_table;
 mod draw;
@@ -68,7 +70,9 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 17] = [
+const OPTIONS: [(&str, &str); 19] = [
+    ("covariance_penalty", "--covariance-penalty"),
+    ("covariance_prior", "--covariance-prior"),
     ("n_clusters", "--clusters"),
     ("max_clusters", "--max-clusters"),
     ("max_groups", "--max-groups"),

@@ -29,7 +29,7 @@ fn model_kind(bytes: &[u8]) -> PyResult<String> {
 /// The options of a fit, as Python spells them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Options<'py> {
+pub struct Options<'py> {
     penalty: Option<f64>,
     /// What chooses the penalty where none is given.
     rule: String,
@@ -47,7 +47,7 @@ struct Options<'py> {
 }
 
 impl Options<'_> {
-    fn parameters(&self) -> PyResult<DpMeans> {
+    pub fn parameters(&self) -> PyResult<DpMeans> {
         let goal = match self.n_clusters {
             Some(k) => Goal::Exactly(k),
             // Without a penalty it is chosen from the data.
@@ -81,7 +81,7 @@ impl Options<'_> {
     }
 
     /// What chooses the penalty, where nothing else decides it.
-    fn rule(&self) -> PyResult<Option<PenaltyRule>> {
+    pub fn rule(&self) -> PyResult<Option<PenaltyRule>> {
         if self.penalty.is_some() || self.n_clusters.is_some() {
             return Ok(None);
         }
@@ -97,7 +97,7 @@ impl Options<'_> {
 }
 
 /// Numbers on their way to Python.
-type Floats<'py> = Bound<'py, PyArray1<f64>>;
+pub type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
 /// A fit, the penalty that goes with it, the penalties for which its number of clusters is optimal, and how it was chosen.
 struct Fitted {

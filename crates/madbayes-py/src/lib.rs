@@ -2,6 +2,8 @@
 
 mod arrays;
 mod clusters;
+mod counts;
+mod covariances;
 mod features;
 mod metrics;
 mod mixture;
@@ -16,6 +18,8 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     clusters::register(module)?;
+    counts::register(module)?;
+    covariances::register(module)?;
     features::register(module)?;
     metrics::register(module)?;
     mixture::register(module)?;

@@ -89,6 +89,49 @@ impl Counts {
         Ok(())
     }
 
+    /// Some of the rows, in this order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let mut counts = Counts::empty(self.n_columns);
+        for &row in rows {
+            let (columns, values) = self.row(row);
+            counts.columns.extend_from_slice(columns);
+            counts.values.extend_from_slice(values);
+            counts.starts.push(counts.values.len());
+            counts.totals.push(self.totals[row]);
+        }
+        counts
+    }
+
+    /// Every row times its weight: a weight of 2 counts all of it twice, 0 makes it empty.
+    pub fn weighted(&self, weights: &[f64]) -> Result<Self> {
+        if weights.len() != self.n_rows() {
+            let allowed = format!("{} numbers, one per row", self.n_rows());
+            return Err(Error::argument("weights", allowed, weights.len(), "leave them out to weigh all rows alike"));
+        }
+        if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+            return Err(Error::argument("weights", "finite numbers of at least 0", weight, "0 ignores a row"));
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::argument("weights", "above 0 for at least one row", "zero for all", "0 ignores a row"));
+        }
+        let mut counts = Counts::empty(self.n_columns);
+        for (row, weight) in weights.iter().enumerate() {
+            let (columns, values) = self.row(row);
+            counts.push(columns.iter().copied().zip(values.iter().map(|x| x * weight)))?;
+        }
+        Ok(counts)
+    }
+
+    /// How many counts are above 0.
+    pub fn n_nonzero(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The sum of all rows.
+    pub fn grand_total(&self) -> f64 {
+        self.totals.iter().sum()
+    }
+
     /// Number of rows, N.
     pub fn n_rows(&self) -> usize {
         self.totals.len()
@@ -135,6 +178,18 @@ mod tests {
         assert_eq!(sparse.row(0), (&[1, 2][..], &[2.0, 1.0][..]));
         assert_eq!(sparse.row(1), (&[][..], &[][..]));
         assert_eq!([sparse.total(0), sparse.total(1), sparse.total(2)], [3.0, 0.0, 3.5]);
+    }
+
+    #[test]
+    fn rows_can_be_taken_and_weighed() {
+        let counts = Counts::new(&[0, 2, 2, 3], &[1, 2, 0], &[2.0, 1.0, 3.5], 3).unwrap();
+        assert_eq!(counts.select(&[2, 0]), Counts::new(&[0, 1, 3], &[0, 1, 2], &[3.5, 2.0, 1.0], 3).unwrap());
+        let weighted = counts.weighted(&[2.0, 1.0, 0.0]).unwrap();
+        assert_eq!(weighted, Counts::new(&[0, 2, 2, 2], &[1, 2], &[4.0, 2.0], 3).unwrap());
+        assert_eq!((weighted.grand_total(), weighted.n_nonzero()), (6.0, 2));
+        for weights in [&[1.0, 2.0][..], &[1.0, -1.0, 1.0], &[1.0, f64::NAN, 1.0], &[0.0; 3]] {
+            assert!(counts.weighted(weights).unwrap_err().to_string().starts_with("weights must be"));
+        }
     }
 
     #[test]

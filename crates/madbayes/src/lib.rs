@@ -29,8 +29,8 @@
 //! | beta-Bernoulli, gamma fixed | [`hard::BpMeans::k_features`] (B Eq. 14) | |
 //!
 //! Clusters have the [spherical Gaussian](likelihood::Spherical) likelihood, or the [full-covariance](likelihood::Full) one in
-//! [`hard::FullCovarianceMeans`]; [diagonal](likelihood::Diagonal) Gaussians and [counts](likelihood::Multinomial) are there for
-//! the sweep. Features have the [linear-Gaussian](likelihood::LinearGaussian) one. A blank cell is a model whose parts are here and which no front door
+//! [`hard::FullCovarianceMeans`], or are of [counts](likelihood::Multinomial) in [`hard::DivergenceMeans`];
+//! [diagonal](likelihood::Diagonal) Gaussians are there for the sweep. Features have the [linear-Gaussian](likelihood::LinearGaussian) one. A blank cell is a model whose parts are here and which no front door
 //! offers.
 //!
 //! # The rooms

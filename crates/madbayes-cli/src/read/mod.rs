@@ -17,6 +17,7 @@ mod properties;
 pub mod scale;
 mod select;
 mod settle;
+mod sparse;
 mod zip;
 
 use std::borrow::Cow;
@@ -24,6 +25,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use madbayes::counts::Counts;
+use madbayes::data::Rows;
 
 /// The numbers of a table, row after row.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +75,23 @@ pub struct Table {
     pub hints: Vec<String>,
 }
 
+/// Rows of counts from a file, dense or sparse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountsTable {
+    /// The names of the columns, all different.
+    pub names: Vec<String>,
+    /// The counts above 0.
+    pub counts: Counts,
+    /// The labels, when a label column was asked for.
+    pub labels: Option<Labels>,
+    /// The index in the file of each kept row; `None` when no row was dropped.
+    pub row_numbers: Option<Vec<usize>>,
+    /// How many rows were dropped for a missing cell.
+    pub dropped: usize,
+    /// Advice for the user, one line each.
+    pub hints: Vec<String>,
+}
+
 /// Which columns are data, which one is the label, and what becomes of rows with missing cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -112,7 +132,32 @@ impl Input {
 /// Reads the whole input, finds its format, and returns the selected columns.
 pub fn read(input: &Input, selection: &Selection) -> Result<Table> {
     let name = input.name();
-    let bytes = match input {
+    read_cow(Cow::Owned(bytes_of(input)?), &name, selection)
+}
+
+/// The same as rows of counts: an NPZ file may hold a sparse matrix, which stays one.
+pub fn read_counts(input: &Input, selection: &Selection) -> Result<CountsTable> {
+    let (name, bytes) = (input.name(), bytes_of(input)?);
+    if !bytes.is_empty()
+        && format_of(&bytes, &name)? == Format::Npz
+        && let Some(table) = sparse::read(&bytes, &name, selection)?
+    {
+        return Ok(table);
+    }
+    let Table { names, values, labels, row_numbers, dropped, hints, .. } =
+        read_cow(Cow::Owned(bytes), &name, selection)?;
+    let counts = match &values {
+        Values::F32(values) => Counts::from_rows(Rows::new(values, names.len())?),
+        Values::F64(values) => Counts::from_rows(Rows::new(values, names.len())?),
+    };
+    let counts = counts.with_context(|| format!("{name} does not hold counts"))?;
+    Ok(CountsTable { names, counts, labels, row_numbers, dropped, hints })
+}
+
+/// The whole input.
+fn bytes_of(input: &Input) -> Result<Vec<u8>> {
+    let name = input.name();
+    Ok(match input {
         Input::Path(path) if path.is_dir() => bail!("{name} is a directory: name a file in it"),
         Input::Path(path) => std::fs::read(path).with_context(|| format!("{name} cannot be read"))?,
         Input::Stdin => {
@@ -120,8 +165,7 @@ pub fn read(input: &Input, selection: &Selection) -> Result<Table> {
             std::io::stdin().lock().read_to_end(&mut bytes).context("standard input cannot be read")?;
             bytes
         }
-    };
-    read_cow(Cow::Owned(bytes), &name, selection)
+    })
 }
 
 /// Reads a table from bytes in memory; `name` is the file name, for the messages and for its extension.

@@ -6,6 +6,7 @@ use super::cell::shorten;
 use super::matrix::choose;
 use super::numpy::{decode, shape_of, shape_text};
 use super::select::quoted;
+use super::sparse::is_sparse;
 use super::zip::{Archive, Entry};
 use super::{Labels, Selection, Table};
 
@@ -23,17 +24,17 @@ pub(super) fn read(bytes: &[u8], source: &str, selection: &Selection) -> Result<
     refuse_workbooks(&entries, source)?;
     let arrays: Vec<(&str, &Entry<'_>)> = entries.iter().map(|entry| (array_name(&entry.name), entry)).collect();
     let find = |name: &str| arrays.iter().find(|(array, _)| *array == name).copied();
-    let has = |name: &str| find(name).is_some();
-    if has("indptr") && has("indices") || has("row") && has("col") && has("shape") {
+    if is_sparse(&arrays) {
         bail!(
-            "{source} holds a sparse matrix ({}): sparse counts cannot be read yet; save it dense, \
-             e.g. numpy.savez_compressed(\"dense.npz\", X=matrix.toarray())",
+            "{source} holds a sparse matrix ({}), and this needs rows with all their zeros: counts can be clustered as they are with \
+             `madbayes cluster --divergence kullback-leibler`; else save it dense, e.g. \
+             numpy.savez_compressed(\"dense.npz\", X=matrix.toarray())",
             arrays.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
         );
     }
     let label = selection.label_column.as_deref().and_then(find);
     let (name, entry) = data_array(source, &arrays, label.map(|(name, _)| name))?;
-    let broken = |name: &str, error: anyhow::Error| anyhow!("{source}, array {}: {error:#}", quoted(name));
+    let broken = |name: &str, error: anyhow::Error| quoted_array(source, name, &error);
     let matrix = entry
         .unpack()
         .and_then(|bytes| decode(&bytes))
@@ -68,7 +69,12 @@ fn refuse_workbooks(entries: &[Entry<'_>], source: &str) -> Result<()> {
     Ok(())
 }
 
-fn array_name(name: &str) -> &str {
+/// What is wrong with one of the arrays.
+pub(super) fn quoted_array(source: &str, name: &str, error: &anyhow::Error) -> anyhow::Error {
+    anyhow!("{source}, array {}: {error:#}", quoted(name))
+}
+
+pub(super) fn array_name(name: &str) -> &str {
     name.strip_suffix(".npy").unwrap_or(name)
 }
 
@@ -100,7 +106,7 @@ fn shape(entry: &Entry<'_>) -> Option<Vec<usize>> {
     shape_of(&entry.unpack_head(HEADER_BYTES).ok()?).ok()
 }
 
-fn listing(arrays: &[(&str, &Entry<'_>)]) -> String {
+pub(super) fn listing(arrays: &[(&str, &Entry<'_>)]) -> String {
     const MOST_LISTED: usize = 12;
     let mut listed: Vec<String> = arrays
         .iter()
@@ -203,7 +209,7 @@ mod tests {
             .add_1d("shape", &[2, 2])
             .add_1d("data", &[1.0, 2.0])
             .bytes();
-        assert!(message(&bytes, &Selection::default()).contains("sparse counts cannot be read yet"));
+        assert!(message(&bytes, &Selection::default()).contains("--divergence kullback-leibler"));
     }
 
     #[test]

@@ -207,6 +207,28 @@ impl Array {
     }
 }
 
+impl Array {
+    /// The numbers of an array of one dimension.
+    pub fn into_numbers(self) -> Result<Vec<f64>> {
+        if self.shape.len() != 1 {
+            bail!("its shape is {}: it should have 1 dimension", shape_text(&self.shape));
+        }
+        match self.cells {
+            Cells::F32(cells) => Ok(cells.into_iter().map(f64::from).collect()),
+            Cells::F64(cells) => Ok(cells),
+            Cells::Text(_) => bail!("it holds text, not numbers"),
+        }
+    }
+
+    /// The text of an array of one element; `None` where it is not text.
+    pub fn into_text(self) -> Option<String> {
+        match self.cells {
+            Cells::Text(mut cells) if cells.len() == 1 => cells.pop(),
+            _ => None,
+        }
+    }
+}
+
 fn row_major<T: Copy>(cells: Vec<T>, n_rows: usize, n_columns: usize, fortran: bool) -> Vec<T> {
     if !fortran || n_columns == 1 {
         return cells;

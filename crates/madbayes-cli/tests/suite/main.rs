@@ -9,3 +9,4 @@ mod formats;
 mod interrupts;
 mod models;
 mod path;
+mod shapes;

@@ -25,7 +25,10 @@ pub(crate) use divergence::{Merging, Problem as DivergenceProblem};
 pub use dp_means::{Algorithm, DpMeans};
 pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub(crate) use features::{FeatureRungs, brief_loss};
-pub use full_covariance::{CovarianceAlgorithm, CovariancePrior, FullCovarianceClustering, FullCovarianceMeans};
+pub(crate) use full_covariance::whitened;
+pub use full_covariance::{
+    CovarianceAlgorithm, CovariancePrior, FullCovarianceClustering, FullCovarianceMeans, nearest_ellipses,
+};
 pub use goal::Goal;
 pub(crate) use ladder::Ladder;
 pub use restarts::Restarts;

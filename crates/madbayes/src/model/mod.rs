@@ -1,6 +1,8 @@
 //! What a user fits and keeps: fits that cross families, models that assign new rows and travel as bytes.
 
 mod clusters;
+mod count_clusters;
+mod covariance_clusters;
 mod dp_mixture;
 mod features;
 mod indian_buffet;
@@ -11,6 +13,8 @@ mod saved;
 mod stream;
 
 pub use clusters::{Assigned, ClusterModel};
+pub use count_clusters::CountModel;
+pub use covariance_clusters::CovarianceModel;
 pub use dp_mixture::{DpMixture, MixtureFit, MixtureStart};
 pub use features::{Allocated, FeatureModel};
 pub use indian_buffet::{BuffetFit, BuffetStart, IndianBuffet};

@@ -26,9 +26,9 @@ pub const LOSS_EVIDENCE: f64 = 3.0;
 /// The same of the score.
 pub const PERSISTENCE_EVIDENCE: f64 = 4.0;
 /// Up to this K a score is compared with the scores of data without structure: beyond it, those are of chance alone.
-const FEW: usize = 5;
+pub(super) const FEW: usize = 5;
 /// Candidates that are compared with data without structure: the best, and of those up to this K as many as make three.
-const TRIED: usize = 3;
+pub(super) const TRIED: usize = 3;
 const SMALL: usize = 12;
 /// References are not clustered further than this: a larger K is judged by the smaller ones beside it.
 const MOST_TESTED: usize = 32;

@@ -172,7 +172,7 @@ pub(super) fn keep_better(best: &mut Clustering, other: Clustering) {
 }
 
 /// The interval on which K beats every other K whose loss is known; none if it is empty.
-fn interval(k: usize, loss: f64, others: &[(usize, f64)]) -> Option<PenaltyInterval> {
+pub(super) fn interval(k: usize, loss: f64, others: &[(usize, f64)]) -> Option<PenaltyInterval> {
     let (mut low, mut high) = (0.0f64, f64::INFINITY);
     for &(other, other_loss) in others {
         if other > k {

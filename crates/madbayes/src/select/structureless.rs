@@ -149,7 +149,7 @@ fn feature_gain<T: Real>(parameters: &BpMeans, data: &Data<T>, watch: &dyn Watch
 }
 
 /// (value - mean)/(standard deviation of a further draw).
-fn excess(value: f64, drawn: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn excess(value: f64, drawn: impl Iterator<Item = f64>) -> f64 {
     let drawn: Vec<f64> = drawn.collect();
     let n = drawn.len() as f64;
     let mean = drawn.iter().sum::<f64>() / n;

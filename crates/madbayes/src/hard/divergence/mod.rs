@@ -166,14 +166,32 @@ impl DivergenceMeans {
         Ok(())
     }
 
+    /// One run from these labels.
+    pub(crate) fn improve(&self, counts: &Counts, labels: Vec<u32>, watch: &dyn Watch) -> Result<DivergenceClustering> {
+        self.check(counts)?;
+        let workers = self.workers(counts);
+        let problem = self.problem(counts, &workers, watch);
+        let tried = problem.improve(0, labels, &mut stream(self.seed, Stream::Restart(0)))?;
+        let stopped = tried.stopped;
+        Ok(finished(&problem, tried, 1, stopped))
+    }
+
+    fn workers(&self, counts: &Counts) -> Workers {
+        if counts.n_nonzero() < SMALL { Workers::serial() } else { Workers::new(self.threads) }
+    }
+
+    fn problem<'a>(&self, counts: &'a Counts, workers: &'a Workers, watch: &'a dyn Watch) -> Problem<'a> {
+        let frozen = self.algorithm != Algorithm::Collapsed;
+        let (max_passes, tolerance) = (self.max_passes, self.tolerance);
+        Problem { frozen, max_passes, tolerance, ..Problem::new(counts, self.goal, workers, watch) }
+    }
+
     /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
     pub fn fit(&self, counts: &Counts, watch: &dyn Watch) -> Result<DivergenceClustering> {
         self.check(counts)?;
-        let nonzero: usize = (0..counts.n_rows()).map(|n| counts.row(n).0.len()).sum();
-        let workers = if nonzero < SMALL { Workers::serial() } else { Workers::new(self.threads) };
-        let mut problem = Problem::new(counts, self.goal, &workers, watch);
-        problem.frozen = self.algorithm != Algorithm::Collapsed;
-        (problem.max_passes, problem.tolerance) = (self.max_passes, self.tolerance);
+        let nonzero = counts.n_nonzero();
+        let workers = self.workers(counts);
+        let problem = self.problem(counts, &workers, watch);
         let run = |number: usize| problem.run(number, &mut stream(self.seed, Stream::Restart(number as u32)));
         let first = run(0)?;
         let runs = match self.restarts {
@@ -204,7 +222,7 @@ impl DivergenceMeans {
 }
 
 /// The result of the best run.
-pub(crate) fn finished(problem: &Problem, best: Tried, runs: usize, stopped: bool) -> DivergenceClustering {
+fn finished(problem: &Problem, best: Tried, runs: usize, stopped: bool) -> DivergenceClustering {
     let losses = problem.losses(&best.labels, &best.tallies);
     let objective = problem.goal.objective(losses.iter().sum(), losses.len());
     let (mut trace, mut sizes) = (best.trace, vec![0; losses.len()]);

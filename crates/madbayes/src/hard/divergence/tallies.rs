@@ -44,18 +44,23 @@ impl Tallies {
         self.totals[cluster] += counts.total(row);
     }
 
+    /// Number of clusters, K.
+    #[allow(clippy::len_without_is_empty, reason = "there is always a cluster")]
     pub fn len(&self) -> usize {
         self.totals.len()
     }
 
+    /// The summed counts of a cluster.
     pub fn tally(&self, cluster: usize) -> &[f64] {
         &self.counts[cluster * self.n_columns..][..self.n_columns]
     }
 
+    /// Their sum.
     pub fn total(&self, cluster: usize) -> f64 {
         self.totals[cluster]
     }
 
+    /// All summed counts, K x V.
     pub fn into_counts(self) -> Vec<f64> {
         self.counts
     }

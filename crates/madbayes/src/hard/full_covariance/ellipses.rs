@@ -1,9 +1,12 @@
 //! Mahalanobis distances (x - mu)'S^-1(x - mu) from frozen clusters, and rows in units of a covariance.
 
-use crate::data::{Data, Real};
+use crate::data::{CHUNK, Data, Real};
+use crate::error::{Error, Result};
 use crate::linalg::{Quadratics, add_offset_row, inverse_factor, on_this_processor, padded};
+use crate::parallel::Workers;
 
 /// Frozen clusters: means relative to the reference point, and inverse Cholesky factors of the covariances.
+#[derive(Clone)]
 pub struct Ellipses {
     order: usize,
     means: Vec<f64>,
@@ -106,4 +109,29 @@ pub fn offset_means<T: Real>(data: &Data<T>, labels: &[u32], n_clusters: usize) 
         sum.iter_mut().for_each(|s| *s /= if weight > 0.0 { weight } else { 1.0 });
     }
     sums
+}
+
+/// The nearest cluster of every row and its squared Mahalanobis distance, the lowest number where two are equally near: what
+/// centres (K x D) and covariances (K x D x D) say of any rows.
+pub fn nearest_ellipses<T: Real>(
+    data: &Data<T>,
+    centres: &[f64],
+    covariances: &[f64],
+    workers: &Workers,
+) -> Result<(Vec<u32>, Vec<f64>)> {
+    let d = data.n_columns();
+    let mut clusters = Ellipses::new(d);
+    for (centre, covariance) in centres.chunks_exact(d).zip(covariances.chunks_exact(d * d)) {
+        let offset: Vec<f64> = centre.iter().zip(data.reference()).map(|(c, &r)| c - r.into()).collect();
+        clusters.push(&offset, covariance).ok_or_else(|| {
+            let help = "the covariance of a cluster must be symmetric and positive definite";
+            Error::argument("covariances", "positive definite", "one that is not", help)
+        })?;
+    }
+    let parts = workers.map(data.n_rows().div_ceil(CHUNK), |chunk| {
+        let mut clusters = clusters.clone();
+        let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(data.n_rows());
+        rows.map(|row| nearest(clusters.distances(data, row), None)).collect::<Vec<_>>()
+    });
+    Ok(parts.into_iter().flatten().map(|(k, distance)| (k as u32, distance)).unzip())
 }

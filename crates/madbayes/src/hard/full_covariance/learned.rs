@@ -26,6 +26,7 @@ pub struct Learned<'a, T> {
     /// Phi.
     pub scale: Vec<f64>,
     pub algorithm: CovarianceAlgorithm,
+    pub tolerance: f64,
     pub watch: &'a dyn Watch,
 }
 
@@ -44,16 +45,20 @@ impl<'a, T: Real> Learned<'a, T> {
         self.record(&mut state, number);
         let mut converged = false;
         while !state.stopped && state.trace.len() < max_passes {
-            let moved = match self.frozen_pass(&mut state)? {
-                0 if self.algorithm == CovarianceAlgorithm::Collapsed => self.collapsed_sweep(&mut state, rng)?,
-                moved => moved,
-            };
-            let merged = moved == 0 && !state.stopped && self.merge_best_pair(&mut state)?;
-            if moved == 0 && !merged {
-                converged = !state.stopped;
+            let before = self.objective(&state);
+            let settled = |state: &State<T>| before - self.objective(state) <= self.tolerance * before;
+            let mut moved = self.frozen_pass(&mut state)?;
+            if self.algorithm == CovarianceAlgorithm::Collapsed && !state.stopped && settled(&state) {
+                moved += self.collapsed_sweep(&mut state, rng)?;
+            }
+            let merged = !state.stopped && settled(&state) && self.merge_best_pair(&mut state)?;
+            if moved > 0 || merged {
+                self.record(&mut state, number);
+            }
+            if !merged && !state.stopped && settled(&state) {
+                converged = true;
                 break;
             }
-            self.record(&mut state, number);
         }
         let State { labels, groups, trace, stopped } = state;
         let k = groups.n_groups();
@@ -88,9 +93,12 @@ impl<'a, T: Real> Learned<'a, T> {
         Ok(())
     }
 
+    fn objective(&self, state: &State<T>) -> f64 {
+        self.goal.objective(state.groups.loss(), state.groups.n_groups())
+    }
+
     fn record(&self, state: &mut State<T>, run: usize) {
-        let groups = state.groups.n_groups();
-        let objective = self.goal.objective(state.groups.loss(), groups);
+        let (groups, objective) = (state.groups.n_groups(), self.objective(state));
         let before = state.trace.last().copied();
         debug_assert!(before.is_none_or(|b| objective <= b + 1e-9 * (1.0 + b.abs())), "{before:?} -> {objective}");
         state.trace.push(objective);

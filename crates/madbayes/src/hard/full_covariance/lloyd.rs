@@ -17,6 +17,7 @@ pub struct Lloyd<'a, T> {
     pub c: f64,
     /// K x D x D, where they are given.
     pub fixed: Option<&'a [f64]>,
+    pub tolerance: f64,
     pub watch: &'a dyn Watch,
 }
 
@@ -66,7 +67,9 @@ impl<T: Real> Lloyd<'_, T> {
             if outcome.stopped || outcome.trace.len() >= max_passes {
                 break;
             }
-            if self.assign(&mut ellipses, &mut outcome, false) == 0 {
+            // Without a prior the objective may be negative.
+            let small = before.is_some_and(|b| b - objective < self.tolerance * objective.abs());
+            if small || self.assign(&mut ellipses, &mut outcome, false) == 0 {
                 outcome.converged = !outcome.stopped;
                 break;
             }

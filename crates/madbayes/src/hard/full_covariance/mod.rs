@@ -13,11 +13,17 @@ use super::{DpMeans, Goal};
 use crate::data::{Data, Real, Rows};
 use crate::error::{Error, Result};
 use crate::likelihood::{check_covariance, check_covariance_penalty};
+use crate::parallel::Workers;
 use crate::random::{Stream, stream};
 use crate::watch::{Silently, Step, Watch};
-use ellipses::{means, whitened};
+use ellipses::means;
+pub use ellipses::nearest_ellipses;
+pub(crate) use ellipses::whitened;
 use learned::Learned;
 use lloyd::Lloyd;
+
+/// Rows times squared columns below which threads do not pay.
+const SMALL: usize = 1 << 12;
 
 /// What is known of the covariances of the clusters.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,8 +71,12 @@ pub struct FullCovarianceMeans {
     pub restarts: Restarts,
     /// Most passes of one run.
     pub max_passes: usize,
+    /// A run has converged when a pass lowers the objective by less than this share of it; 0: when nothing changes.
+    pub tolerance: f64,
     /// Seed of all random choices.
     pub seed: u64,
+    /// Threads, which share the runs; 0: one per processor.
+    pub threads: usize,
 }
 
 impl Default for FullCovarianceMeans {
@@ -78,7 +88,9 @@ impl Default for FullCovarianceMeans {
             algorithm: CovarianceAlgorithm::default(),
             restarts: Restarts::default(),
             max_passes: 300,
+            tolerance: 1e-6,
             seed: 0,
+            threads: 0,
         }
     }
 }
@@ -149,6 +161,10 @@ impl FullCovarianceMeans {
         if self.max_passes == 0 {
             return Err(Error::argument("max_passes", "at least 1", 0, "one pass assigns every row"));
         }
+        if !(self.tolerance.is_finite() && self.tolerance >= 0.0) {
+            let help = "0 goes on until nothing changes";
+            return Err(Error::argument("tolerance", "a finite number of at least 0", self.tolerance, help));
+        }
         match &self.covariance_prior {
             CovariancePrior::Expected(matrix) => check_covariance("covariance_prior", matrix, d)?,
             CovariancePrior::Shared(matrix) => check_covariance("covariances", matrix, d)?,
@@ -193,7 +209,8 @@ impl FullCovarianceMeans {
     fn learned<T: Real>(&self, data: &Data<T>, prior: Vec<f64>, watch: &dyn Watch) -> Result<FullCovarianceClustering> {
         let (d, c) = (data.n_columns(), self.covariance_penalty);
         let scale = prior.iter().map(|p| c * p).collect();
-        let learned = Learned { data, goal: self.goal, c, prior: &prior, scale, algorithm: self.algorithm, watch };
+        let (goal, algorithm, tolerance) = (self.goal, self.algorithm, self.tolerance);
+        let learned = Learned { data, goal, c, prior: &prior, scale, algorithm, tolerance, watch };
         let values = whitened(data, &prior);
         let round = Data::weighted(Rows::new(&values, d)?, data.weights())?;
         let best = self.best_of_runs(data, watch, |run| {
@@ -219,7 +236,8 @@ impl FullCovarianceMeans {
         watch: &dyn Watch,
     ) -> Result<FullCovarianceClustering> {
         let Goal::Exactly(k) = self.goal else { unreachable!("checked") };
-        let lloyd = Lloyd { data, n_clusters: k, c: self.covariance_penalty, fixed, watch };
+        let (c, tolerance) = (self.covariance_penalty, self.tolerance);
+        let lloyd = Lloyd { data, n_clusters: k, c, fixed, tolerance, watch };
         let best = self.best_of_runs(data, watch, |run| {
             lloyd.run(run, self.max_passes, &mut stream(self.seed, Stream::Restart(run as u32)))
         })?;
@@ -235,8 +253,16 @@ impl FullCovarianceMeans {
     ) -> Result<FullCovarianceClustering> {
         let values = whitened(data, covariance);
         let round = Data::weighted(Rows::new(&values, data.n_columns())?, data.weights())?;
-        let (goal, restarts, max_passes, seed) = (self.goal, self.restarts, self.max_passes, self.seed);
-        let fit = DpMeans { goal, restarts, max_passes, seed, ..Default::default() }.fit(&round, watch)?;
+        let fit = DpMeans {
+            goal: self.goal,
+            restarts: self.restarts,
+            max_passes: self.max_passes,
+            tolerance: self.tolerance,
+            seed: self.seed,
+            threads: self.threads,
+            ..Default::default()
+        }
+        .fit(&round, watch)?;
         let outcome = Outcome {
             centres: means(data, &fit.labels, fit.n_clusters()),
             covariances: covariance.repeat(fit.n_clusters()),
@@ -253,27 +279,31 @@ impl FullCovarianceMeans {
         &self,
         data: &Data<T>,
         watch: &dyn Watch,
-        run: impl Fn(usize) -> Result<Outcome>,
+        run: impl Fn(usize) -> Result<Outcome> + Sync,
     ) -> Result<Outcome> {
         let d = data.n_columns();
         let runs = match self.restarts {
             Restarts::Exactly(runs) => runs,
             Restarts::Auto => restarts_within_budget(data.n_rows(), d * d, self.goal.cap().min(10)),
         };
-        let mut best: Result<Outcome> = run(0);
-        let mut stopped = best.as_ref().is_ok_and(|b| b.stopped);
-        let _ = watch.step(&Step::Run { run: 0, of: runs });
-        for number in 1..runs {
-            if stopped {
-                break;
+        let workers = if data.n_rows() * d * d < SMALL { Workers::serial() } else { Workers::new(self.threads) };
+        let tried = workers.map(runs, |number| {
+            if number > 0 && watch.step(&Step::Chunk).is_break() {
+                return None;
             }
-            if let Ok(next) = run(number) {
-                stopped = next.stopped;
-                if best.as_ref().map_or(true, |b| next.trace.last() < b.trace.last()) {
-                    best = Ok(next);
-                }
-            }
+            let outcome = run(number);
             let _ = watch.step(&Step::Run { run: number, of: runs });
+            Some(outcome)
+        });
+        let skipped = tried.iter().any(Option::is_none);
+        let mut tried = tried.into_iter().flatten();
+        let mut best = tried.next().expect("the first run is never left out");
+        let mut stopped = skipped || best.as_ref().is_ok_and(|b| b.stopped);
+        for next in tried.flatten() {
+            stopped |= next.stopped;
+            if best.as_ref().map_or(true, |b| next.trace.last() < b.trace.last()) {
+                best = Ok(next);
+            }
         }
         best.map(|best| Outcome { stopped, ..best })
     }
