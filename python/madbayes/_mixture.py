@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
 from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -84,8 +85,7 @@ class DPMixture(ClusterMixin, Estimator):
         Independent chains. Chains that disagree have not run long enough; chains that agree from one start may all have
         missed another answer, which ``init="random"`` can show.
     init : {"dp-means", "one", "random"}, default="dp-means"
-        Where chains begin: at the clusters of ``DPMeans()`` (counts: with all rows in one cluster), with all rows in one
-        cluster, or at random.
+        Where chains begin: at the clusters of ``DPMeans()``, with all rows in one cluster, or at random.
     loss : {"variation-of-information", "binder"}, default="variation-of-information"
         What the answer is expected to have least of. Binder's loss counts pairs of rows and tends to small extra clusters.
     random_state : int, generator or None, default=None
@@ -221,7 +221,7 @@ class DPMixture(ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or, for counts, sparse matrix of shape (n_samples, n_features)
             float32 and float64 in C order are used as they are, without a copy.
         y : ignored
 
@@ -229,11 +229,14 @@ class DPMixture(ClusterMixin, Estimator):
         -------
         self
         """
-        rows = self._rows(X, reset=True)
         options = self._options()
+        rows = self._checked(X, reset=True)
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
-            learned = _core.fit_mixture(rows, self._columns(), options, progress)
+            if self._of_counts():
+                learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, progress)
+            else:
+                learned = _core.fit_mixture(rows, self._columns(), options, progress)
         self.labels_ = learned["labels"]
         self.n_clusters_ = learned["n_clusters"]
         self.certainty_ = learned["certainty"]
@@ -301,7 +304,21 @@ class DPMixture(ClusterMixin, Estimator):
 
     def _assign(self, X: Any) -> tuple[Labels, Floats]:
         check_is_fitted(self)
-        return self._model.assign(self._rows(X, reset=False), threads_of(self.n_jobs))
+        rows = self._checked(X, reset=False)
+        if self._of_counts():
+            return self._model.assign_counts(count_rows(rows), threads_of(self.n_jobs))
+        return self._model.assign(rows, threads_of(self.n_jobs))
+
+    def _of_counts(self) -> bool:
+        return self.likelihood == "multinomial"
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        return checked_rows(self, X, reset=reset) if self._of_counts() else self._rows(X, reset=reset)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = self._of_counts()
+        return tags
 
     def coclustering(self, pairs: ArrayLike | None = None) -> Floats:
         """The share of draws in which rows are in one cluster.

@@ -1,6 +1,7 @@
 //! Dirichlet process mixtures: the sampler, its draws, and what they say of new rows.
 
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
+use crate::counts::CountRows;
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
 use madbayes::gibbs::{Loss, SPLIT_MERGE};
@@ -16,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Mixture>()?;
     module.add_function(wrap_pyfunction!(fit_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_count_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(coclustering, module)?)
 }
 
@@ -107,6 +109,20 @@ fn fit_mixture<'py>(
         let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit(&data, columns, watch))?;
         as_dictionary(py, fitted.map_err(value_error)?, interrupted)
     })
+}
+
+/// The same for rows of counts.
+#[pyfunction]
+fn fit_count_mixture<'py>(
+    py: Python<'py>,
+    counts: &Bound<'py, CountRows>,
+    columns: Vec<String>,
+    options: Options,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (parameters, counts) = (options.parameters()?, &counts.get().0);
+    let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit_counts(counts, columns, watch))?;
+    as_dictionary(py, fitted.map_err(value_error)?, interrupted)
 }
 
 fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
@@ -240,6 +256,22 @@ impl Mixture {
             let (clusters, densities) = assigned.map_err(value_error)?;
             Ok((labels(py, &clusters), PyArray1::from_vec(py, densities)))
         })
+    }
+
+    /// The same for rows of counts.
+    fn assign_counts<'py>(
+        &self,
+        py: Python<'py>,
+        counts: &Bound<'py, CountRows>,
+        threads: usize,
+    ) -> PyResult<Assigned<'py>> {
+        let counts = &counts.get().0;
+        let assigned = py.detach(|| {
+            let workers = if counts.n_rows() < 1024 { Workers::serial() } else { Workers::new(threads) };
+            self.0.assign_counts(counts, &workers)
+        });
+        let (clusters, densities) = assigned.map_err(value_error)?;
+        Ok((labels(py, &clusters), PyArray1::from_vec(py, densities)))
     }
 
     /// What the file holds, by name.

@@ -13,16 +13,16 @@ use crate::gibbs::{
     Chain, ChainStart, Loss, MixtureSampler, SPLIT_MERGE, Schedule, certainty, effective_sample_size, point_estimate,
     split_r_hat,
 };
-use crate::hard::{Clustering, DpMeans, Goal};
+use crate::hard::{Clustering, DivergenceMeans, DpMeans, Goal};
 use crate::prior::{Concentration, Crp, PartitionPrior};
-use crate::select::automatic_penalty;
+use crate::select::{PenaltyRule, automatic_penalty, fit_divergence};
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
 
 /// Where the chains begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MixtureStart {
-    /// From a DP-means clustering, which is close to the answer already; counts begin in one group.
+    /// From a DP-means clustering, which is close to the answer already; for counts by Kullback-Leibler divergence.
     #[default]
     DpMeans,
     /// All rows in one group.
@@ -195,7 +195,21 @@ impl DpMixture {
                 ));
             }
         };
-        let start = self.plain_start(counts.n_rows())?;
+        law.check(counts.n_columns())?;
+        self.sampler(ChainStart::One).check(counts.n_rows())?;
+        let start = if self.start == MixtureStart::DpMeans && chains.is_empty() {
+            let max_clusters = self.max_clusters.map(|most| most.min(counts.n_rows()));
+            let parameters = DivergenceMeans {
+                goal: Goal::Penalty { penalty: 1.0, max_clusters },
+                seed: self.seed,
+                threads: self.threads,
+                ..DivergenceMeans::default()
+            };
+            let hard = fit_divergence(counts, &parameters, Some(PenaltyRule::Automatic), &Silently(watch))?;
+            ChainStart::Given(Partition::from_labels(hard.clustering.labels.iter()))
+        } else {
+            self.plain_start(counts.n_rows())?
+        };
         self.run::<f64>(MixtureRows::Counts(counts), law, start, chains, columns, watch)
     }
 
