@@ -1,6 +1,6 @@
 //! Random streams: one seed, an independent ChaCha8 stream for every restart, chain and purpose.
 
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,6 @@ impl From<RngState> for Rng {
 ///
 /// Panics if every weight is zero: the caller always has one live choice.
 pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
-    use rand::RngExt;
     let top = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     assert!(top > f64::NEG_INFINITY, "no choice has positive weight: {ln_weights:?}");
     let total: f64 = ln_weights.iter().map(|w| (w - top).exp()).sum();
@@ -87,10 +86,24 @@ pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
     last
 }
 
+/// `wanted` of the numbers below n, rising, every choice of them equally likely: each is taken with the share of what is
+/// still wanted in what is left (Knuth's selection sampling). All of them if that many are wanted.
+pub fn choose_some(n: usize, wanted: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut chosen = Vec::with_capacity(wanted.min(n));
+    for i in 0..n {
+        if rng.random_range(0..n - i) < wanted - chosen.len() {
+            chosen.push(i);
+            if chosen.len() == wanted {
+                break;
+            }
+        }
+    }
+    chosen
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::RngExt;
 
     #[test]
     fn streams_of_one_seed_differ_and_repeat() {
@@ -126,5 +139,15 @@ mod tests {
         for (count, p) in counts.iter().zip([0.5f64, 0.0, 0.2, 0.3]) {
             assert!((*count as f64 / 1e5 - p).abs() < 4.0 * (p * (1.0 - p) / 1e5).sqrt() + 1e-12);
         }
+    }
+
+    #[test]
+    fn all_numbers_are_chosen_where_all_are_wanted_and_none_where_none_is() {
+        let mut rng = stream(0, Stream::Sample);
+        assert_eq!(choose_some(5, 5, &mut rng), [0, 1, 2, 3, 4]);
+        assert_eq!(choose_some(3, 9, &mut rng), [0, 1, 2]);
+        assert!(choose_some(5, 0, &mut rng).is_empty());
+        let some = choose_some(1000, 40, &mut rng);
+        assert!(some.len() == 40 && some.is_sorted() && some[0] != some[1]);
     }
 }
