@@ -5,9 +5,9 @@ use crate::common::calibration::{LIMIT, calibration};
 use crate::common::exact::crp;
 use crate::common::{blobs, data};
 use madbayes::data::{Data, Rows};
-use madbayes::gibbs::{Chain, ChainStart, ChainState, CrpMixture, MixtureSampler, Schedule};
+use madbayes::gibbs::{Chain, ChainStart, ChainState, CrpMixture, Loss, MixtureSampler, Schedule, point_estimate};
 use madbayes::hard::DpMeans;
-use madbayes::likelihood::{Spherical, SphericalGroups};
+use madbayes::likelihood::{Full, FullGroups, Groups, Spherical, SphericalGroups, within_covariance};
 use madbayes::metrics::adjusted_rand_index;
 use madbayes::prior::PartitionPrior;
 use madbayes::simulate::GaussianMixture;
@@ -50,6 +50,57 @@ fn ten_clusters_of_ten_thousand_rows_are_found_within_100_sweeps(#[case] penalty
     assert!(adjusted_rand_index(&truth, &last).unwrap() > 0.99);
 }
 
+/// A chain of full covariances, the prior's scale guessed from DP-means as documented, and the true partition. It starts from
+/// one cluster, or from DP-means.
+fn full_covariance_chain(
+    recipe: GaussianMixture,
+    penalty: f64,
+    from_one: bool,
+    schedule: Schedule,
+) -> (Chain, Partition) {
+    let sample = recipe.sample(5).unwrap();
+    let rows = data(&sample.values, recipe.n_columns);
+    let hard = DpMeans { threads: 1, ..DpMeans::with_penalty(penalty) }.fit(&rows, &Unwatched).unwrap();
+    let law = Full::weak(&rows, within_covariance(&rows, &hard.labels));
+    let start = if from_one { ChainStart::One } else { ChainStart::Given(Partition::from_labels(hard.labels)) };
+    let sampler = MixtureSampler { schedule, start, ..MixtureSampler::default() };
+    let begin = Instant::now();
+    let make_groups =
+        || -> madbayes::Result<Box<dyn Groups + '_>> { Ok(Box::new(FullGroups::new(&rows, law.clone())?)) };
+    let chain = sampler.fit(recipe.n_rows, &make_groups, &Unwatched).unwrap().remove(0);
+    println!("{:.1} ms per sweep", begin.elapsed().as_secs_f64() * 1e3 / schedule.sweeps as f64);
+    (chain, Partition::from_labels(sample.labels))
+}
+
+#[rstest]
+fn ten_clusters_of_unknown_covariance_are_found_within_100_sweeps(#[values(true, false)] from_one: bool) {
+    let recipe = GaussianMixture {
+        n_rows: 10_000,
+        n_columns: 10,
+        n_clusters: 10,
+        separation: 8.0,
+        ..GaussianMixture::default()
+    };
+    let schedule = Schedule { sweeps: 100, burn_in: 99, thin: 1 };
+    let (chain, truth) = full_covariance_chain(recipe, 20_000.0, from_one, schedule);
+    let last = chain.draws[0].to_partition();
+    assert_eq!(last.n_groups(), 10, "{:?}", chain.n_groups);
+    assert!(adjusted_rand_index(&truth, &last).unwrap() > 0.99);
+}
+
+/// Draws have 6 to 13 clusters, the further ones small: the estimate is what they have in common.
+#[rstest]
+fn six_clusters_in_the_plane_are_what_the_draws_have_in_common(#[values(true, false)] from_one: bool) {
+    let recipe =
+        GaussianMixture { n_rows: 2000, n_columns: 2, n_clusters: 6, separation: 6.0, ..GaussianMixture::default() };
+    let schedule = Schedule { sweeps: 400, burn_in: 200, thin: 1 };
+    let (chain, truth) = full_covariance_chain(recipe, 500.0, from_one, schedule);
+    let estimate = point_estimate(&chain.draws.iter().collect::<Vec<_>>(), Loss::default(), &Unwatched);
+    let agreement = adjusted_rand_index(&truth, &estimate).unwrap();
+    println!("{} clusters, ARI {agreement:.4}", estimate.n_groups());
+    assert!(agreement > 0.98, "ARI {agreement}");
+}
+
 const N: usize = 80;
 
 fn run(
@@ -61,9 +112,7 @@ fn run(
     let values = blobs(N, 2, 3, 3.0, 1);
     let rows = Data::new(Rows::new(&values, 2)?)?;
     let law = Spherical { variance: 1.0, prior_mean: vec![3.0; 2], prior_variance: 9.0 };
-    let make = || -> madbayes::Result<Box<dyn madbayes::likelihood::Groups + '_>> {
-        Ok(Box::new(SphericalGroups::new(&rows, law.clone())?))
-    };
+    let make = || -> madbayes::Result<Box<dyn Groups + '_>> { Ok(Box::new(SphericalGroups::new(&rows, law.clone())?)) };
     let schedule = Schedule { sweeps, burn_in: 30, thin: 3 };
     let sampler = MixtureSampler { prior, schedule, chains: 2, ..MixtureSampler::default() };
     match from {

@@ -4,6 +4,7 @@
 pub mod buffet;
 pub mod calibration;
 pub mod exact;
+pub mod galaxies;
 pub mod likelihoods;
 
 use madbayes::data::{Data, Real, Rows};
