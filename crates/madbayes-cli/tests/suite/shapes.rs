@@ -54,12 +54,10 @@ fn strips_are_found_where_their_shape_is_given_and_not_by_round_clusters() {
 #[test]
 fn a_number_is_a_variance_after_standardising_and_covariances_are_told_in_the_users_units() {
     let folder = folder_of_strips();
-    let found = folder.json(
-        "cluster strips.csv --exclude strip --covariance full --covariance-prior 0.5 --standardize --clusters 2",
-    );
+    let found = folder
+        .json("cluster strips.csv --exclude strip --covariance full --covariance-prior 0.5 --standardize --clusters 2");
     assert_eq!(numbers(&found["covariance_prior"]), [0.5, 0.0, 0.0, 0.5]);
-    let plain = folder
-        .json("cluster strips.csv --exclude strip --clusters 1 --covariance full --covariance-prior 1");
+    let plain = folder.json("cluster strips.csv --exclude strip --clusters 1 --covariance full --covariance-prior 1");
     let scaled = folder.json(
         "cluster strips.csv --exclude strip --clusters 1 --covariance full --covariance-prior 1e-9 --covariance-penalty 120 \
          --standardize",
@@ -148,8 +146,7 @@ fn dense_counts_and_labels_of_any_file_will_do() {
         "texts.csv",
         "goal,vote,the,about\n9,0,7,sport\n6,1,8,sport\n8,0,9,sport\n0,9,6,news\n1,7,8,news\n0,6,9,news\n",
     );
-    let found =
-        folder.json("cluster texts.csv --divergence kullback-leibler --penalty 12 --label-column about");
+    let found = folder.json("cluster texts.csv --divergence kullback-leibler --penalty 12 --label-column about");
     assert_eq!((labels(&found), agreement(&found)), (vec![0, 0, 0, 1, 1, 1], 1.0));
     let mut file = NpzWriter::new(std::fs::File::create(folder.path("own.npz")).unwrap());
     // The columns of a row in any order, and a cell in two parts, as SciPy allows.
