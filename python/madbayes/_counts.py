@@ -19,7 +19,9 @@ DIVERGENCES = ("euclidean", "kullback-leibler")
 def checked_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as an array or a CSR matrix of floats, checked as scikit-learn does."""
     rows = validate_data(estimator, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=reset)
-    least = rows.min()
+    # The minimum of a sparse matrix would sum its repeated cells, in the caller's own.
+    values = rows.data if sparse.issparse(rows) else rows
+    least = values.min(initial=0.0)
     if least < 0:
         raise ValueError(f"Negative values in data: counts are numbers of at least 0, got {least}")
     return rows

@@ -37,9 +37,9 @@ class FullCovarianceMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
     ----------
     penalty : float or "auto", default="auto"
         The price of one more cluster, in squared standard deviations of a cluster. "auto": a guess from the n0 rows of a typical
-        cluster when the data choose among spherical ones (in the units of the expected covariance where that is given): the
-        geometric middle of what cutting such a cluster in half gains and of what making one of two costs that are 6 standard
-        deviations apart, n0 or so with the default c. Lower it where clusters overlap more.
+        cluster when the data choose among spherical ones (in the units of the expected covariance where that is given): two thirds
+        of the way, on a log scale, from what cutting such a cluster in half gains to what making one of two costs that are 6
+        standard deviations apart; 1 to 4 times n0 with the default c. Lower it where clusters overlap more.
     n_clusters : int, default=None
         Exactly this many clusters; ``penalty`` is not used.
     max_clusters : int, default=None

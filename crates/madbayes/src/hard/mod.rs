@@ -21,7 +21,7 @@ mod start;
 
 pub use clustering::{Clustering, losses, nearest_centres};
 pub use divergence::{DivergenceClustering, DivergenceMeans, Tallies, nearest_distributions};
-pub(crate) use divergence::{Merging, Problem as DivergenceProblem};
+pub(crate) use divergence::{Merging, Problem as DivergenceProblem, Tried};
 pub use dp_means::{Algorithm, DpMeans};
 pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
 pub(crate) use features::{FeatureRungs, brief_loss};

@@ -11,16 +11,21 @@ use super::structureless::{Evidence, excess};
 use super::urn::{Urn, unit};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
-use crate::hard::{DivergenceClustering, DivergenceMeans, DivergenceProblem, Goal, Merging};
+use crate::hard::{DivergenceClustering, DivergenceMeans, DivergenceProblem, Goal, Merging, Tallies, Tried};
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
 use crate::watch::{Step, Watch};
 use rand::seq::SliceRandom;
 
+/// Counts above 0 times clusters up to which a neighbour of K is also fitted from starts of its own.
+const SMALL: usize = 1 << 20;
 /// Rows on which a path is sought; more are sampled.
 const PATH_ROWS: usize = 1024;
-/// Passes at each K of a path.
-const PASSES: usize = 4;
+/// Passes at each K of a path after a merge.
+const PASSES: usize = 3;
+/// Up to this K a path is also sought from seeds: merges alone may keep two clusters together that were never apart.
+const SEEDED: usize = 10;
+const SEEDED_PASSES: usize = 12;
 /// Data sets without clusters that are compared.
 const DRAWS: usize = 10;
 /// Rows and draws of a comparison.
@@ -28,8 +33,8 @@ const TEST_ROWS: usize = 512;
 const TEST_DRAWS: f64 = 4e6;
 /// Paths are compared at least as far as this K.
 const LEAST_LOOK: usize = 6;
-/// References are not clustered further than this.
-const MOST_TESTED: usize = 32;
+/// References are clustered as far as the choice, at least and at most to these.
+const TESTED: (usize, usize) = (12, 32);
 
 /// Clusters of counts, the penalty that goes with them, and how it was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,13 +77,14 @@ pub fn fit_divergence(
 fn fit_exactly(k: usize, counts: &Counts, parameters: &DivergenceMeans, watch: &dyn Watch) -> Result<DivergenceFit> {
     let exactly = |k: usize| DivergenceMeans { goal: Goal::Exactly(k), ..parameters.clone() };
     let mut clustering = exactly(k).fit(counts, watch)?;
-    let others = [1, k.saturating_sub(1), k + 1]
-        .into_iter()
-        .filter(|other| (1..=counts.n_rows()).contains(other) && *other != k);
+    let others = [1, k.saturating_sub(1), k + 1].into_iter().filter(|j| (1..=counts.n_rows()).contains(j) && *j != k);
     let mut losses = Vec::new();
     for other in others {
-        // More clusters than distinct rows gain nothing.
-        if let Ok(fit) = exactly(other).fit(counts, watch) {
+        // More clusters than distinct rows gain nothing: then there is no such neighbour.
+        let warm = exactly(other).improve(counts, neighbour(&clustering, other), watch);
+        let small = counts.n_nonzero() * other < SMALL && other > 1;
+        let fresh = small.then(|| exactly(other).fit(counts, watch));
+        for fit in [Some(warm), fresh].into_iter().flatten().flatten() {
             losses.push((other, fit.loss()));
             clustering.stopped |= fit.stopped;
         }
@@ -92,6 +98,22 @@ fn fit_exactly(k: usize, counts: &Counts, parameters: &DivergenceMeans, watch: &
     }
     let penalty = penalties.map(|p| p.middle());
     Ok(DivergenceFit { clustering, penalty, penalties, choice: None, sampled_rows: None })
+}
+
+/// Labels of a clustering with other clusters in number: all one, or the cheapest pair one; more are made by the fit.
+fn neighbour(from: &DivergenceClustering, k: usize) -> Vec<u32> {
+    let mut labels = from.labels.clone();
+    if k == 1 {
+        labels.fill(0);
+    } else if k < from.n_clusters() {
+        let tallies = Tallies::new(from.tallies.clone(), from.n_columns);
+        let mut merging = Merging::new(tallies, &Workers::serial());
+        if let Some((to, from, _)) = merging.cheapest() {
+            merging.merge(to, from);
+            merging.relabel(&mut labels);
+        }
+    }
+    labels
 }
 
 /// At the penalty of the K that the data choose: from seeds, and from K clusters, the better of both.
@@ -128,8 +150,8 @@ fn automatic(counts: &Counts, parameters: &DivergenceMeans, watch: &dyn Watch) -
     let mut chosen = None;
     let mut found = None;
     if let Some(first) = ranked.first() {
-        let ks: Vec<usize> =
-            ranked.iter().map(|c| c.k).filter(|k| *k <= MOST_TESTED.max(first.k)).take(TRIED).collect();
+        let furthest = first.k.clamp(TESTED.0, TESTED.1);
+        let ks: Vec<usize> = ranked.iter().map(|c| c.k).filter(|k| *k <= furthest).take(TRIED).collect();
         found = evidence(seen, &ks, parameters.seed, &workers, watch);
         let stands_out = found.is_none_or(|found| {
             let persistence = found.persistence.unwrap_or(f64::NEG_INFINITY);
@@ -150,24 +172,33 @@ fn automatic(counts: &Counts, parameters: &DivergenceMeans, watch: &dyn Watch) -
     Ok((made, sample.map(|sample| sample.n_rows())))
 }
 
-/// Losses from `most` clusters down to one, the cheapest pair merged and rows moved at each step; the Ks on their hull.
+/// Losses from `most` clusters down to one, the cheapest pair merged and rows moved at each step, and from seeds where there are
+/// few; the Ks on their hull.
 fn path(counts: &Counts, most: usize, seed: u64, workers: &Workers, watch: &dyn Watch) -> Result<Vec<HullPoint>> {
-    let problem = |k: usize| DivergenceProblem {
-        max_passes: PASSES,
+    let problem = |k: usize, max_passes: usize| DivergenceProblem {
+        max_passes,
         ..DivergenceProblem::new(counts, Goal::Exactly(k), workers, watch)
     };
     let mut rng = stream(seed, Stream::Restart(0));
     let mut wanted = most.clamp(1, counts.n_rows());
     let mut tried = loop {
-        match problem(wanted).run(0, &mut rng) {
+        match problem(wanted, SEEDED_PASSES).run(0, &mut rng) {
             Err(Error::Distinct { distinct, .. }) if distinct < wanted => wanted = distinct.max(1),
             tried => break tried?,
         }
     };
+    let loss = |tried: &Tried| tried.trace.last().copied().unwrap_or(0.0);
     let mut losses = Vec::new();
     loop {
         let k = tried.tallies.len();
-        losses.push((k, tried.trace.last().copied().unwrap_or(0.0)));
+        if (2..=SEEDED).contains(&k)
+            && !losses.is_empty()
+            && let Ok(seeded) = problem(k, SEEDED_PASSES).run(0, &mut rng)
+            && loss(&seeded) < loss(&tried)
+        {
+            tried = seeded;
+        }
+        losses.push((k, loss(&tried)));
         if k == 1 {
             break;
         }
@@ -175,12 +206,13 @@ fn path(counts: &Counts, most: usize, seed: u64, workers: &Workers, watch: &dyn 
         let Some((to, from, _)) = merging.cheapest() else { break };
         merging.merge(to, from);
         merging.relabel(&mut tried.labels);
-        if watch.step(&Step::Chunk).is_break() {
+        let stopped = watch.step(&Step::Chunk).is_break();
+        if stopped {
             // Down to one all the same: the path of a stopped search ends where it was, and begins at 1.
             tried.labels.fill(0);
         }
-        let k = (k - 1).min(if tried.labels.iter().all(|l| *l == tried.labels[0]) { 1 } else { usize::MAX });
-        tried = problem(k).improve(0, tried.labels, &mut rng)?;
+        let fewer = if stopped { 1 } else { k - 1 };
+        tried = problem(fewer, PASSES).improve(0, tried.labels, &mut rng)?;
     }
     losses.reverse();
     let one = losses[0].1;
