@@ -57,7 +57,7 @@ fn main() -> Result<()> {
             let folder = if FOR_USERS.contains(name) { folder.join("..") } else { folder.clone() };
             let path = folder.join(format!("{name}.md"));
             std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-            eprintln!("{name}: {:.1} s, {}", begin.elapsed().as_secs_f64(), path.display());
+            eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
         }
     }
     Ok(())
