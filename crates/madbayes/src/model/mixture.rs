@@ -204,8 +204,9 @@ impl MixtureModel {
             if draw.statistics.len() != k * self.likelihood.width(d) || draw.shares.len() != k * clusters {
                 return Err("the groups of a draw do not fit together".into());
             }
-            let positive = draw.sizes.iter().all(|n| n.is_finite() && *n > 0.0);
-            if !positive || !(draw.new_group.is_finite() && draw.new_group >= 0.0) {
+            let sizes = draw.sizes.iter().all(|n| n.is_finite() && *n > 0.0);
+            let allowed = sizes && draw.new_group.is_finite() && draw.new_group >= 0.0;
+            if !allowed {
                 return Err("a draw has a size or a concentration that is not positive".into());
             }
             if draw.statistics.iter().chain(&draw.shares).any(|x| !x.is_finite()) {
