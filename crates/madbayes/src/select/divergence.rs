@@ -285,7 +285,8 @@ mod tests {
                 row[if own { n % topics * 12 + rng.random_range(0..12) } else { rng.random_range(0..120) }] += 1.0;
             }
             for (column, x) in row.iter().enumerate().filter(|(_, x)| **x > 0.0) {
-                (columns.push(column as u32), values.push(*x));
+                columns.push(column as u32);
+                values.push(*x);
             }
             starts.push(values.len());
         }
