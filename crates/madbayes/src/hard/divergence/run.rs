@@ -286,7 +286,7 @@ impl<'a> Problem<'a> {
         let total = self.counts.grand_total();
         overall.iter_mut().for_each(|count| *count /= total);
         let mut seeds = vec![rows[draw(&totals, rng)]];
-        let mut pays = self.from_seed(&rows, seeds[0], &overall);
+        let mut pays = self.divergences_from(&rows, seeds[0], &overall);
         while seeds.len() < self.goal.cap().min(rows.len()) {
             let loss: f64 = pays.iter().sum();
             if loss <= 0.0 || self.watch.step(&Step::Chunk).is_break() {
@@ -295,7 +295,7 @@ impl<'a> Problem<'a> {
             let draws = 2 + seeds.len().ilog2() as usize;
             let candidates = (0..draws).map(|_| {
                 let seed = rows[draw(&pays, rng)];
-                let mut with_seed = self.from_seed(&rows, seed, &overall);
+                let mut with_seed = self.divergences_from(&rows, seed, &overall);
                 with_seed.iter_mut().zip(&pays).for_each(|(new, old)| *new = new.min(*old));
                 (with_seed.iter().sum::<f64>(), seed, with_seed)
             });
@@ -327,7 +327,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The divergence of each row from this one.
-    fn from_seed(&self, rows: &[usize], seed: usize, overall: &[f64]) -> Vec<f64> {
+    fn divergences_from(&self, rows: &[usize], seed: usize, overall: &[f64]) -> Vec<f64> {
         let distribution = Distributions::smoothed(&self.alone(&[seed]), overall, SEED_SHARE);
         let mut divergence = Vec::new();
         let from = |row: &usize| {
