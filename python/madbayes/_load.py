@@ -78,10 +78,10 @@ def _counts(model: _core.CountsModel) -> DPMeans:
 
 def _mixture(model: _core.Mixture) -> DPMixture:
     fields = model.fields()
-    estimator = DPMixture(random_state=fields["seed"])
+    estimator = DPMixture(likelihood=fields["likelihood"], random_state=fields["seed"])
     estimator._model = model
     estimator.n_clusters_ = len(fields["sizes"])
-    estimator._keep_prior(fields)
+    estimator.prior_ = fields["prior"]
     estimator._set_columns(fields["columns"])
     return estimator
 

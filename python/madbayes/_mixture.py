@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
 from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -25,27 +27,54 @@ __all__ = ["DPMixture"]
 MOST_ROWS_FOR_ALL_PAIRS = 10_000
 
 
+# The parameters of each likelihood.
+PARAMETERS = {
+    "gaussian": ("prior_mean", "prior_strength", "prior_dof", "prior_scale"),
+    "diagonal": ("prior_mean", "prior_strength", "prior_dof", "prior_scale"),
+    "spherical": ("variance", "prior_mean", "prior_variance"),
+    "multinomial": ("pseudocount",),
+}
+ALL_PARAMETERS = sorted({name for names in PARAMETERS.values() for name in names})
+
+
 class DPMixture(ClusterMixin, Estimator):
     """Dirichlet process mixture: clusters, their number, and the uncertainty of both.
 
-    Rows of a cluster are N(mu, variance I), mu ~ N(prior_mean, prior_variance I); the partition has a Chinese restaurant
-    process prior. Collapsed Gibbs sampling [1]_ draws partitions from the posterior; the answer is the partition of least
-    expected variation of information [2]_.
+    Rows of a cluster share a law whose parameters are integrated out; the partition has a Chinese restaurant process prior.
+    Collapsed Gibbs sampling [1]_ with split-merge moves [2]_ draws partitions from the posterior; the answer is the partition
+    of least expected variation of information [3]_.
 
     Parameters
     ----------
-    likelihood : {"spherical"}, default="spherical"
-        The rows of a cluster: Gaussian with one known variance in every direction.
-    variance : float, default=None
-        Variance of a row about its cluster's mean in every column. None: that within the clusters of ``DPMeans()``, and no
-        better than those. It decides how fine the clusters are; give it if you know it.
+    likelihood : {"gaussian", "diagonal", "spherical", "multinomial"}, default="gaussian"
+        The rows of a cluster: Gaussian with a covariance of its own, with variances of its own and independent columns, or
+        with one known variance in every direction; or counts, as whole numbers.
     prior_mean : array-like of shape (n_features,), default=None
         Mean of the clusters' means. None: the mean of the rows.
+    prior_strength : float, default=None
+        "gaussian" and "diagonal": how many rows the prior mean is worth. None: 0.01, so that clusters may lie anywhere.
+    prior_dof : float, default=None
+        "gaussian" and "diagonal": how many rows the prior scale is worth. None: n_features + 2, for "diagonal" 3, which says
+        little.
+    prior_scale : array-like of shape (n_features, n_features), for "diagonal" (n_features,), default=None
+        With ``prior_dof`` by default the covariance (the variances) to be expected within a cluster; in general that times
+        ``prior_dof - n_features - 1`` (``prior_dof - 2``). None: that within the clusters of ``DPMeans()``. It decides how
+        fine the clusters are; give it if you know it.
+    variance : float, default=None
+        "spherical": variance of a row about its cluster's mean in every column. None: that within the clusters of
+        ``DPMeans()``, and no better than those.
     prior_variance : float, default=None
-        Variance of the clusters' means. None: the mean variance of the columns.
+        "spherical": variance of the clusters' means. None: the mean variance of the columns.
+    pseudocount : float, default=None
+        "multinomial": added to every count of a cluster. None: 0.01.
     concentration : float, default=None
         alpha of the Chinese restaurant process, about how readily clusters open. None: drawn anew in every sweep with a
-        Gamma(1, 1) prior [3]_.
+        Gamma(1, 1) prior [4]_.
+    max_clusters : int, default=None
+        The prior restricted to at most so many clusters.
+    split_merge : bool, default=True
+        Whether whole clusters are split and merged too. Without, rows move one by one, and two halves of a cluster may stay
+        apart for ever.
     n_sweeps : int, default=1000
         Sweeps of each chain, burn-in included.
     burn_in : int, default=None
@@ -57,6 +86,8 @@ class DPMixture(ClusterMixin, Estimator):
         missed another answer, which ``init="random"`` can show.
     init : {"dp-means", "one", "random"}, default="dp-means"
         Where chains begin: at the clusters of ``DPMeans()``, with all rows in one cluster, or at random.
+    loss : {"variation-of-information", "binder"}, default="variation-of-information"
+        What the answer is expected to have least of. Binder's loss counts pairs of rows and tends to small extra clusters.
     random_state : int, generator or None, default=None
         None means 0: the same bits on every run.
     n_jobs : int, default=None
@@ -81,16 +112,20 @@ class DPMixture(ClusterMixin, Estimator):
     r_hat_ : dict
         Rank-normalised split R-hat of ``n_clusters``, ``log_joint`` and, if it is drawn, ``concentration``, after the burn-in.
         Near 1 the chains agree; 1 also where nothing varies.
+    effective_size_ : dict
+        Rank-normalised bulk effective sample size of the same: how many independent draws the chains are worth.
     converged_ : bool
         Whether no R-hat is above 1.1.
-    variance_, prior_mean_, prior_variance_ : float, ndarray of shape (n_features,), float
-        The prior that was used.
+    prior_ : dict
+        The prior that was used, under the names of the parameters.
 
     References
     ----------
     .. [1] R. M. Neal, "Markov chain sampling methods for Dirichlet process mixture models", JCGS 2000, Algorithm 3.
-    .. [2] S. Wade, Z. Ghahramani, "Bayesian cluster analysis", Bayesian Analysis 2018.
-    .. [3] M. D. Escobar, M. West, "Bayesian density estimation and inference using mixtures", JASA 1995.
+    .. [2] S. Jain, R. M. Neal, "A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model",
+       JCGS 2004.
+    .. [3] S. Wade, Z. Ghahramani, "Bayesian cluster analysis", Bayesian Analysis 2018.
+    .. [4] M. D. Escobar, M. West, "Bayesian density estimation and inference using mixtures", JASA 1995.
 
     Examples
     --------
@@ -111,47 +146,72 @@ class DPMixture(ClusterMixin, Estimator):
     def __init__(
         self,
         *,
-        likelihood: str = "spherical",
-        variance: float | None = None,
+        likelihood: str = "gaussian",
         prior_mean: ArrayLike | None = None,
+        prior_strength: float | None = None,
+        prior_dof: float | None = None,
+        prior_scale: ArrayLike | None = None,
+        variance: float | None = None,
         prior_variance: float | None = None,
+        pseudocount: float | None = None,
         concentration: float | None = None,
+        max_clusters: int | None = None,
+        split_merge: bool = True,
         n_sweeps: int = 1000,
         burn_in: int | None = None,
         thin: int = 5,
         n_chains: int = 2,
         init: str = "dp-means",
+        loss: str = "variation-of-information",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.likelihood = likelihood
-        self.variance = variance
         self.prior_mean = prior_mean
+        self.prior_strength = prior_strength
+        self.prior_dof = prior_dof
+        self.prior_scale = prior_scale
+        self.variance = variance
         self.prior_variance = prior_variance
+        self.pseudocount = pseudocount
         self.concentration = concentration
+        self.max_clusters = max_clusters
+        self.split_merge = split_merge
         self.n_sweeps = n_sweeps
         self.burn_in = burn_in
         self.thin = thin
         self.n_chains = n_chains
         self.init = init
+        self.loss = loss
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        if self.likelihood != "spherical":
-            raise ValueError(f"likelihood must be 'spherical', got {self.likelihood!r}")
-        prior_mean = None if self.prior_mean is None else np.asarray(self.prior_mean, dtype=np.float64)
-        if prior_mean is not None and prior_mean.ndim != 1:
-            raise ValueError(f"prior_mean must be one number per column, got an array of shape {prior_mean.shape}")
+        of_law = PARAMETERS.get(self.likelihood)
+        if of_law is None:
+            raise ValueError(f"likelihood must be one of {', '.join(map(repr, PARAMETERS))}, got {self.likelihood!r}")
+        for name in ALL_PARAMETERS:
+            if name not in of_law and getattr(self, name) is not None:
+                raise ValueError(f"{name} is no parameter of likelihood={self.likelihood!r}, which has {', '.join(of_law)}")
+        if self.max_clusters is not None and not (isinstance(self.max_clusters, Integral) and self.max_clusters >= 1):
+            raise ValueError(f"max_clusters must be a whole number of at least 1 or None, got {self.max_clusters!r}")
         return {
+            "likelihood": self.likelihood,
+            "prior_mean": _numbers("prior_mean", self.prior_mean, 1),
+            "prior_strength": number_of("prior_strength", self.prior_strength),
+            "prior_dof": number_of("prior_dof", self.prior_dof),
+            "prior_scale": _numbers("prior_scale", self.prior_scale, 2 if self.likelihood == "gaussian" else 1),
             "variance": number_of("variance", self.variance),
-            "prior_mean": None if prior_mean is None else prior_mean.tolist(),
             "prior_variance": number_of("prior_variance", self.prior_variance),
+            "pseudocount": number_of("pseudocount", self.pseudocount),
             "concentration": number_of("concentration", self.concentration),
+            "max_clusters": self.max_clusters,
+            "split_merge": bool(self.split_merge),
             **schedule_of(self),
             "init": self.init,
+            "loss": self.loss,
             "seed": seed_of(self.random_state),
             "threads": threads_of(self.n_jobs),
         }
@@ -161,7 +221,7 @@ class DPMixture(ClusterMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or, for counts, sparse matrix of shape (n_samples, n_features)
             float32 and float64 in C order are used as they are, without a copy.
         y : ignored
 
@@ -169,11 +229,14 @@ class DPMixture(ClusterMixin, Estimator):
         -------
         self
         """
-        rows = self._rows(X, reset=True)
         options = self._options()
+        rows = self._checked(X, reset=True)
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
-            learned = _core.fit_mixture(rows, self._columns(), options, progress)
+            if self._of_counts():
+                learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, progress)
+            else:
+                learned = _core.fit_mixture(rows, self._columns(), options, progress)
         self.labels_ = learned["labels"]
         self.n_clusters_ = learned["n_clusters"]
         self.certainty_ = learned["certainty"]
@@ -182,21 +245,16 @@ class DPMixture(ClusterMixin, Estimator):
         self.log_joint_trace_ = learned["log_joint_trace"]
         self.concentration_trace_ = learned["concentration_trace"]
         self.burn_in_ = options["burn_in"]
-        self.r_hat_ = dict(zip(("n_clusters", "log_joint", "concentration"), learned["r_hat"], strict=True))
-        if self.concentration is not None:
-            del self.r_hat_["concentration"]
+        names = ("n_clusters", "log_joint", "concentration")[: 3 if self.concentration is None else 2]
+        self.r_hat_ = dict(zip(names, learned["r_hat"], strict=False))
+        self.effective_size_ = dict(zip(names, learned["effective_size"], strict=False))
         self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
-        self._keep_prior(learned)
+        self.prior_ = learned["prior"]
         self._model = learned["model"]
         raise_if_interrupted(learned)
         if not self.converged_:
             warn_disagreement(self.r_hat_)
         return self
-
-    def _keep_prior(self, fields: dict[str, Any]) -> None:
-        self.variance_ = fields["variance"]
-        self.prior_mean_ = fields["prior_mean"]
-        self.prior_variance_ = fields["prior_variance"]
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> Labels:
         """Fit, then the cluster of each row in the point estimate."""
@@ -246,7 +304,21 @@ class DPMixture(ClusterMixin, Estimator):
 
     def _assign(self, X: Any) -> tuple[Labels, Floats]:
         check_is_fitted(self)
-        return self._model.assign(self._rows(X, reset=False), threads_of(self.n_jobs))
+        rows = self._checked(X, reset=False)
+        if self._of_counts():
+            return self._model.assign_counts(count_rows(rows), threads_of(self.n_jobs))
+        return self._model.assign(rows, threads_of(self.n_jobs))
+
+    def _of_counts(self) -> bool:
+        return self.likelihood == "multinomial"
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        return checked_rows(self, X, reset=reset) if self._of_counts() else self._rows(X, reset=reset)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.positive_only = self._of_counts()
+        return tags
 
     def coclustering(self, pairs: ArrayLike | None = None) -> Floats:
         """The share of draws in which rows are in one cluster.
@@ -263,7 +335,7 @@ class DPMixture(ClusterMixin, Estimator):
         Examples
         --------
         >>> from madbayes import DPMixture
-        >>> model = DPMixture(variance=0.3, n_sweeps=200).fit([[0.0], [0.5], [1.0], [20.0], [20.5]])
+        >>> model = DPMixture(likelihood="spherical", variance=0.3, n_sweeps=200).fit([[0.0], [0.5], [1.0], [20.0], [20.5]])
         >>> together, apart = model.coclustering([[0, 1], [0, 3]])
         >>> bool(together > 0.8), bool(apart < 0.1)
         (True, True)
@@ -313,3 +385,13 @@ class DPMixture(ClusterMixin, Estimator):
             return arviz.from_dict(**groups)
         return arviz.from_dict(groups)
 
+
+def _numbers(name: str, values: ArrayLike | None, dimensions: int) -> list[float] | None:
+    """The numbers of an array of one or two dimensions, row by row."""
+    if values is None:
+        return None
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != dimensions:
+        wanted = "one number per column" if dimensions == 1 else "a matrix, columns by columns"
+        raise ValueError(f"{name} must be {wanted}, got an array of shape {array.shape}")
+    return array.ravel().tolist()

@@ -13,15 +13,16 @@ import pytest
 from madbayes import DPMixture
 from madbayes.priors import CRP
 from madbayes.simulate import gaussian_mixture
+from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 
-@parametrize_with_checks([DPMixture(n_sweeps=60)])
+@parametrize_with_checks([DPMixture(n_sweeps=60), DPMixture(likelihood="diagonal", n_sweeps=60)])
 def test_scikit_learns_own_checks_pass(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -35,7 +36,7 @@ def blobs():
 
 @pytest.fixture(scope="module")
 def fitted(blobs):
-    return DPMixture(n_sweeps=400).fit(blobs[0])
+    return DPMixture(likelihood="spherical", n_sweeps=400).fit(blobs[0])
 
 
 def log_marginal(rows, variance, mean, prior_variance):
@@ -57,6 +58,7 @@ def test_draws_follow_the_exact_posterior():
         log_weights.append(CRP(concentration=concentration).log_prob(z) + groups)
     exact = np.exp(np.array(log_weights) - logsumexp(log_weights))
     model = DPMixture(
+        likelihood="spherical",
         variance=variance,
         prior_mean=mean,
         prior_variance=prior_variance,
@@ -91,16 +93,16 @@ def test_the_answer_and_its_certainty(blobs, fitted):
     np.testing.assert_allclose(fitted.coclustering(), together)
     pairs = np.array([[0, 1], [5, 200], [7, 7]])
     np.testing.assert_allclose(fitted.coclustering(pairs), together[pairs[:, 0], pairs[:, 1]])
-    assert fitted.variance_ == pytest.approx(1.0, rel=0.2)
-    np.testing.assert_allclose(fitted.prior_mean_, X.mean(0))
-    assert fitted.prior_variance_ == pytest.approx(X.var(0).mean())
+    assert fitted.prior_["variance"] == pytest.approx(1.0, rel=0.2)
+    np.testing.assert_allclose(fitted.prior_["prior_mean"], X.mean(0))
+    assert fitted.prior_["prior_variance"] == pytest.approx(X.var(0).mean())
 
 
 def test_predictions_average_over_draws(blobs, fitted):
     X, _, _ = blobs
     rng = np.random.default_rng(0)
     new = X[:20] + rng.normal(size=(20, 2))
-    s2, m0, r2 = fitted.variance_, fitted.prior_mean_, fitted.prior_variance_
+    s2, m0, r2 = (fitted.prior_[name] for name in ("variance", "prior_mean", "prior_variance"))
     concentrations = fitted.concentration_trace_[:, fitted.burn_in_ :: 5].ravel()
     densities = np.zeros(20)
     together = np.zeros((20, fitted.n_clusters_))
@@ -133,10 +135,10 @@ def test_arviz_reads_the_chains_and_agrees_on_r_hat(fitted):
 
 
 def test_the_same_bits_for_any_number_of_jobs(blobs, fitted):
-    again = DPMixture(n_sweeps=400, n_jobs=1).fit(blobs[0])
+    again = DPMixture(likelihood="spherical", n_sweeps=400, n_jobs=1).fit(blobs[0])
     np.testing.assert_array_equal(again.draws_, fitted.draws_)
     assert again.log_joint_trace_.tobytes() == fitted.log_joint_trace_.tobytes()
-    other = DPMixture(n_sweeps=400, random_state=1).fit(blobs[0])
+    other = DPMixture(likelihood="spherical", n_sweeps=400, random_state=1).fit(blobs[0])
     assert other.log_joint_trace_.tobytes() != fitted.log_joint_trace_.tobytes()
 
 
@@ -153,7 +155,7 @@ def test_models_are_saved_loaded_and_pickled(blobs, fitted, tmp_path):
     for copy in (madbayes.load(tmp_path / "mixture.json"), pickle.loads(pickle.dumps(fitted))):
         np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
         assert copy.score_samples(X).tobytes() == fitted.score_samples(X).tobytes()
-        assert copy.n_clusters_ == 4 and copy.variance_ == fitted.variance_
+        assert copy.n_clusters_ == 4 and copy.prior_["variance"] == fitted.prior_["variance"]
     assert not hasattr(clone(fitted), "labels_")
     loaded = madbayes.load(tmp_path / "mixture.json")
     for ask in (loaded.coclustering, loaded.to_arviz):
@@ -171,17 +173,24 @@ def test_chains_that_disagree_are_told():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"variance": -1.0}, "variance must be a positive finite number, got -1"),
-        ({"prior_variance": 0}, "prior_variance must be"),
+        ({"likelihood": "spherical", "variance": -1.0}, "variance must be a positive finite number, got -1"),
+        ({"likelihood": "spherical", "prior_variance": 0}, "prior_variance must be"),
         ({"prior_mean": [1.0]}, "prior_mean must be 2 finite numbers"),
         ({"prior_mean": [[1.0, 2.0]]}, "prior_mean must be one number per column"),
+        ({"prior_scale": [1.0, 2.0]}, "prior_scale must be a matrix"),
+        ({"prior_scale": [[1.0, 2.0], [2.0, 1.0]]}, "prior_scale must be a positive definite matrix"),
+        ({"prior_dof": 1.0}, "prior_dof must be a finite number above the number of columns less 1, 1"),
+        ({"variance": 1.0}, "variance is no parameter of likelihood='gaussian'"),
+        ({"likelihood": "poisson"}, "likelihood must be one of 'gaussian', 'diagonal'"),
+        ({"likelihood": "multinomial"}, "(?i)negative"),
+        ({"max_clusters": 0}, "max_clusters must be a whole number of at least 1"),
+        ({"loss": "squared"}, "loss must be 'variation-of-information' or 'binder'"),
         ({"concentration": 0}, "concentration must be"),
         ({"n_sweeps": 0}, "n_sweeps must be an integer of at least 1"),
         ({"n_chains": 1.5}, "n_chains must be an integer"),
         ({"burn_in": 100, "n_sweeps": 50}, "burn_in must be less than the number of sweeps, 50"),
         ({"burn_in": -1}, "burn_in must be None or"),
         ({"init": "two"}, "init must be 'dp-means', 'one' or 'random'"),
-        ({"likelihood": "cauchy"}, "likelihood must be 'spherical'"),
     ],
 )
 def test_bad_parameters_are_named(blobs, parameters, message):
@@ -206,3 +215,68 @@ def test_rows_far_from_all_go_to_the_nearest_cluster():
     model = DPMixture(n_sweeps=100).fit(X)
     near, far = model.predict([[8.0, 8.0]]), model.predict([[20, 20], [50, 50]])
     assert (far == near).all()
+
+
+def student_t(x, rows, prior):
+    """scipy's predictive of x in a cluster of these rows under a normal-inverse-Wishart prior."""
+    m0, k0, v0, p0 = (prior[name] for name in ("prior_mean", "prior_strength", "prior_dof", "prior_scale"))
+    n, d = len(rows), len(m0)
+    mean = rows.mean(0) if n else m0
+    k, v = k0 + n, v0 + n
+    m = (k0 * m0 + n * mean) / k
+    scale = p0 + (rows - mean).T @ (rows - mean) + k0 * n / k * np.outer(mean - m0, mean - m0)
+    return multivariate_t.logpdf(x, m, scale * (k + 1) / (k * (v - d + 1)), v - d + 1)
+
+
+def test_the_density_of_full_covariances_is_scipys_multivariate_t_averaged_over_draws(blobs):
+    X = blobs[0][:80]
+    model = DPMixture(n_sweeps=120, thin=10).fit(X)
+    new = np.array([[0.0, 1.0], [50.0, -20.0]])
+    draws = model.draws_.reshape(-1, len(X))
+    alphas = model.concentration_trace_[:, model.burn_in_ :: 10].ravel()
+    densities = []
+    for z, alpha in zip(draws, alphas, strict=True):
+        groups = [(np.sum(z == k), X[z == k]) for k in np.unique(z)] + [(alpha, X[:0])]
+        terms = [np.log(weight) + np.array([student_t(x, rows, model.prior_) for x in new]) for weight, rows in groups]
+        densities.append(logsumexp(terms, axis=0) - np.log(alpha + len(X)))
+    expected = logsumexp(densities, axis=0) - np.log(len(draws))
+    np.testing.assert_allclose(model.score_samples(new), expected, rtol=1e-8)
+
+
+def test_elongated_clusters_want_covariances_of_their_own():
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1, 2], 100)
+    X = rng.normal(size=(300, 2)) * [8, 0.4] + np.array([0, 4])[None] * truth[:, None]
+    model = DPMixture(prior_scale=[[30, 0], [0, 0.3]], n_sweeps=200).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) > 0.95
+
+
+def test_topics_are_found_in_counts():
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(40, 0.1), size=4)
+    truth = rng.integers(4, size=150)
+    X = np.array([rng.multinomial(60, topics[k]) for k in truth])
+    model = DPMixture(likelihood="multinomial", n_sweeps=150).fit(X)
+    assert adjusted_rand_score(truth, model.labels_) > 0.98
+    assert model.prior_ == {"pseudocount": 0.01}
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.score_samples(X), model.score_samples(X))
+    sparse = DPMixture(likelihood="multinomial", n_sweeps=150).fit(csr_matrix(X))
+    np.testing.assert_array_equal(sparse.draws_, model.draws_)
+    np.testing.assert_array_equal(sparse.score_samples(csr_matrix(X)), model.score_samples(X))
+    with pytest.raises(ValueError, match="pseudocount must be a positive number"):
+        DPMixture(likelihood="multinomial", pseudocount=-1.0).fit(X)
+    with pytest.raises(TypeError, match="dense"):
+        DPMixture().fit(csr_matrix(X))
+
+
+def test_no_more_clusters_than_allowed_and_another_loss(blobs):
+    model = DPMixture(max_clusters=3, loss="binder", n_sweeps=100).fit(blobs[0])
+    assert model.n_clusters_trace_.max() == 3
+    assert model.n_clusters_ == 3
+
+
+def test_effective_sizes_are_arvizs(fitted):
+    kept = fitted.log_joint_trace_[:, fitted.burn_in_ :]
+    assert fitted.effective_size_["log_joint"] == pytest.approx(float(arviz.ess(kept)), rel=1e-6)

@@ -98,7 +98,7 @@ def test_a_forked_process_can_fit_after_its_parent_did():
         "KMeans(n_clusters=500, n_init=50)",
         "DPMeans(penalty=20, n_init=50)",
         "DPMeans(n_init=500)",
-        "DPMixture(n_sweeps=10**6, variance=1.0)",
+        "DPMixture(n_sweeps=10**6)",
     ],
 )
 def test_ctrl_c_stops_a_long_fit_and_keeps_what_there_is(estimator):

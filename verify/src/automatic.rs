@@ -60,13 +60,16 @@ fn load(name: &str, labelled: bool) -> Option<(Vec<f64>, usize, Vec<String>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../shared/data/clustering/{name}.npz"));
     let Ok(file) = File::open(path) else { return shared(name) };
     let mut archive = NpzReader::new(file).ok()?;
-    let x: ndarray::Array2<f64> = match archive.by_name("X") {
-        Ok(x) => x,
-        Err(_) => archive.by_name::<ndarray::OwnedRepr<f32>, ndarray::Ix2>("X").ok()?.mapv(f64::from),
+    let x: ndarray::Array2<f64> = if let Ok(x) = archive.by_name("X") {
+        x
+    } else if let Ok(x) = archive.by_name::<ndarray::OwnedRepr<f32>, ndarray::Ix2>("X") {
+        x.mapv(f64::from)
+    } else {
+        archive.by_name::<ndarray::OwnedRepr<i16>, ndarray::Ix2>("X").ok()?.mapv(f64::from)
     };
     let d = x.ncols();
-    let labels: Option<ndarray::Array1<i64>> = archive.by_name("y").ok();
-    let labels = labels.map(|y| y.iter().map(i64::to_string).collect()).unwrap_or_default();
+    let labels: Option<ndarray::Array1<i16>> = archive.by_name("y").ok();
+    let labels = labels.map(|y| y.iter().map(i16::to_string).collect()).unwrap_or_default();
     Some((x.iter().copied().collect(), d, labels))
 }
 

@@ -1,4 +1,4 @@
-//! Long studies of the algorithms: each writes its table into docs/verify/. The tests keep small versions of them.
+//! Long studies of the algorithms: each writes its table into docs/verify/, or a page into docs/. The tests keep small versions of them.
 
 // The same small problems and exact answers that the tests use.
 #[path = "../../crates/madbayes/tests/suite/common/mod.rs"]
@@ -9,6 +9,7 @@ mod automatic_features;
 mod buffet;
 mod clusters;
 mod features;
+mod galaxies;
 mod sampler;
 
 use anyhow::{Context, Result, bail};
@@ -28,12 +29,17 @@ const STUDIES: &[Study] = &[
     ("features-planted", features::planted),
     ("posterior", sampler::posterior),
     ("geweke", sampler::geweke),
+    ("mixture-calibration", sampler::mixture_calibration),
     ("limit", sampler::limit),
+    ("galaxies", galaxies::number_of_clusters),
     ("ibp-posterior", buffet::posterior),
     ("ibp-geweke", buffet::geweke),
     ("ibp-starts", buffet::starts),
     ("ibp-tabletop", buffet::tabletop),
 ];
+
+/// Pages for users, in docs/ itself.
+const FOR_USERS: [&str; 1] = ["galaxies"];
 
 fn main() -> Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -48,9 +54,10 @@ fn main() -> Result<()> {
             let begin = Instant::now();
             eprintln!("{name} ...");
             let page = study()?;
+            let folder = if FOR_USERS.contains(name) { folder.join("..") } else { folder.clone() };
             let path = folder.join(format!("{name}.md"));
             std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-            eprintln!("{name}: {:.1} s, docs/verify/{name}.md", begin.elapsed().as_secs_f64());
+            eprintln!("{name}: {:.1} s", begin.elapsed().as_secs_f64());
         }
     }
     Ok(())

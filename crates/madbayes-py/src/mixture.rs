@@ -1,11 +1,14 @@
 //! Dirichlet process mixtures: the sampler, its draws, and what they say of new rows.
 
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
+use crate::counts::CountRows;
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
-use madbayes::model::{DpMixture, MixtureFit, MixtureModel, MixtureStart};
+use madbayes::gibbs::{Loss, SPLIT_MERGE};
+use madbayes::model::{DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixtureStart, NormalPrior};
 use madbayes::parallel::Workers;
-use madbayes::structure::Partition;
+use madbayes::structure::{CompactPartition, Partition};
+use numpy::ndarray::ArrayView1;
 use numpy::{PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Mixture>()?;
     module.add_function(wrap_pyfunction!(fit_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(fit_count_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(coclustering, module)?)
 }
 
@@ -21,38 +25,69 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Options {
+    likelihood: String,
     variance: Option<f64>,
     prior_mean: Option<Vec<f64>>,
     prior_variance: Option<f64>,
+    prior_strength: Option<f64>,
+    prior_dof: Option<f64>,
+    prior_scale: Option<Vec<f64>>,
+    pseudocount: Option<f64>,
     concentration: Option<f64>,
+    max_clusters: Option<usize>,
+    split_merge: bool,
     n_sweeps: usize,
     burn_in: usize,
     thin: usize,
     n_chains: usize,
     init: String,
+    loss: String,
     seed: u64,
     threads: usize,
 }
 
 impl Options {
     fn parameters(self) -> PyResult<DpMixture> {
-        Ok(DpMixture {
-            variance: self.variance,
-            prior_mean: self.prior_mean,
-            prior_variance: self.prior_variance,
-            concentration: self.concentration,
-            schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
-            chains: self.n_chains,
-            start: match self.init.as_str() {
-                "dp-means" => MixtureStart::DpMeans,
-                "one" => MixtureStart::One,
-                "random" => MixtureStart::Random,
-                other => {
-                    return Err(PyValueError::new_err(format!(
-                        "init must be 'dp-means', 'one' or 'random', got {other:?}"
-                    )));
-                }
+        let wrong = |name: &str, allowed: &str, found: &str| {
+            Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
+        };
+        let normal = NormalPrior {
+            mean: self.prior_mean.clone(),
+            strength: self.prior_strength,
+            dof: self.prior_dof,
+            scale: self.prior_scale,
+        };
+        let likelihood = match self.likelihood.as_str() {
+            "gaussian" => MixtureLikelihood::Full(normal),
+            "diagonal" => MixtureLikelihood::Diagonal(normal),
+            "spherical" => MixtureLikelihood::Spherical {
+                variance: self.variance,
+                prior_mean: self.prior_mean,
+                prior_variance: self.prior_variance,
             },
+            "multinomial" => MixtureLikelihood::Multinomial { pseudocount: self.pseudocount },
+            other => return wrong("likelihood", "'gaussian', 'diagonal', 'spherical' or 'multinomial'", other),
+        };
+        let start = match self.init.as_str() {
+            "dp-means" => MixtureStart::DpMeans,
+            "one" => MixtureStart::One,
+            "random" => MixtureStart::Random,
+            other => return wrong("init", "'dp-means', 'one' or 'random'", other),
+        };
+        let loss = match self.loss.as_str() {
+            "variation-of-information" => Loss::VariationOfInformation,
+            "binder" => Loss::Binder,
+            other => return wrong("loss", "'variation-of-information' or 'binder'", other),
+        };
+        Ok(DpMixture {
+            likelihood,
+            concentration: self.concentration,
+            max_clusters: self.max_clusters,
+            schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
+            split_merge: if self.split_merge { SPLIT_MERGE } else { 0 },
+            chains: self.n_chains,
+            start,
+            loss,
             seed: self.seed,
             threads: self.threads,
         })
@@ -76,6 +111,20 @@ fn fit_mixture<'py>(
     })
 }
 
+/// The same for rows of counts.
+#[pyfunction]
+fn fit_count_mixture<'py>(
+    py: Python<'py>,
+    counts: &Bound<'py, CountRows>,
+    columns: Vec<String>,
+    options: Options,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (parameters, counts) = (options.parameters()?, &counts.get().0);
+    let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit_counts(counts, columns, watch))?;
+    as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+}
+
 fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("labels", labels(py, fit.estimate.labels()))?;
@@ -86,12 +135,45 @@ fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> Py
     out.set_item("concentration_trace", traces(py, &fit.chains, |chain, i| chain.concentration[i])?)?;
     out.set_item("draws", draws(py, &fit.chains, fit.estimate.n_rows())?)?;
     out.set_item("r_hat", fit.r_hat)?;
-    out.set_item("variance", fit.model.likelihood.variance)?;
-    out.set_item("prior_mean", PyArray1::from_slice(py, &fit.model.likelihood.prior_mean))?;
-    out.set_item("prior_variance", fit.model.likelihood.prior_variance)?;
+    out.set_item("effective_size", fit.effective_size)?;
+    set_law(py, &out, &fit.model.likelihood)?;
     out.set_item("model", Py::new(py, Mixture(fit.model))?)?;
     out.set_item("interrupted", interrupted)?;
     Ok(out)
+}
+
+/// The prior that was used, under the names of the constructor.
+fn set_law(py: Python<'_>, out: &Bound<'_, PyDict>, law: &MixtureLaw) -> PyResult<()> {
+    let (name, mean) = match law {
+        MixtureLaw::Full(law) => ("gaussian", Some(&law.prior_mean)),
+        MixtureLaw::Diagonal(law) => ("diagonal", Some(&law.prior_mean)),
+        MixtureLaw::Spherical(law) => ("spherical", Some(&law.prior_mean)),
+        MixtureLaw::Multinomial(_) => ("multinomial", None),
+    };
+    out.set_item("likelihood", name)?;
+    let prior = PyDict::new(py);
+    if let Some(mean) = mean {
+        prior.set_item("prior_mean", PyArray1::from_slice(py, mean))?;
+    }
+    match law {
+        MixtureLaw::Full(law) => {
+            prior.set_item("prior_strength", law.prior_strength)?;
+            prior.set_item("prior_dof", law.prior_dof)?;
+            let d = law.prior_mean.len();
+            prior.set_item("prior_scale", PyArray1::from_slice(py, &law.prior_scale).reshape([d, d])?)?;
+        }
+        MixtureLaw::Diagonal(law) => {
+            prior.set_item("prior_strength", law.prior_strength)?;
+            prior.set_item("prior_dof", law.prior_dof)?;
+            prior.set_item("prior_scale", PyArray1::from_slice(py, &law.prior_scale))?;
+        }
+        MixtureLaw::Spherical(law) => {
+            prior.set_item("variance", law.variance)?;
+            prior.set_item("prior_variance", law.prior_variance)?;
+        }
+        MixtureLaw::Multinomial(law) => prior.set_item("pseudocount", law.pseudocount)?,
+    }
+    out.set_item("prior", prior)
 }
 
 /// Chains x sweeps, as far as all chains came.
@@ -111,8 +193,8 @@ fn draws<'py>(py: Python<'py>, chains: &[Chain], n_rows: usize) -> PyResult<Boun
     let all = PyArray::zeros(py, [chains.len(), kept, n_rows], false);
     let mut writing = all.readwrite();
     let values = writing.as_slice_mut()?;
-    let drawn = chains.iter().flat_map(|chain| &chain.draws[..kept]).flat_map(Partition::labels);
-    values.iter_mut().zip(drawn).for_each(|(value, label)| *value = *label as i32);
+    let drawn = chains.iter().flat_map(|chain| &chain.draws[..kept]).flat_map(CompactPartition::labels);
+    values.iter_mut().zip(drawn).for_each(|(value, label)| *value = label as i32);
     drop(writing);
     Ok(all)
 }
@@ -125,9 +207,9 @@ fn coclustering<'py>(
     pairs: Option<Vec<(usize, usize)>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let n_rows = draws.shape()[1];
-    let partitions: Vec<Partition> =
-        draws.as_array().rows().into_iter().map(|draw| Partition::from_labels(draw.iter().copied())).collect();
-    let partitions: Vec<&Partition> = partitions.iter().collect();
+    let compact = |draw: ArrayView1<i32>| CompactPartition::from(&Partition::from_labels(draw.iter().copied()));
+    let partitions: Vec<CompactPartition> = draws.as_array().rows().into_iter().map(compact).collect();
+    let partitions: Vec<&CompactPartition> = partitions.iter().collect();
     match pairs {
         Some(pairs) => Ok(PyArray1::from_vec(py, py.detach(|| pairwise(&partitions, &pairs))).into_any()),
         None => {
@@ -176,15 +258,29 @@ impl Mixture {
         })
     }
 
+    /// The same for rows of counts.
+    fn assign_counts<'py>(
+        &self,
+        py: Python<'py>,
+        counts: &Bound<'py, CountRows>,
+        threads: usize,
+    ) -> PyResult<Assigned<'py>> {
+        let counts = &counts.get().0;
+        let assigned = py.detach(|| {
+            let workers = if counts.n_rows() < 1024 { Workers::serial() } else { Workers::new(threads) };
+            self.0.assign_counts(counts, &workers)
+        });
+        let (clusters, densities) = assigned.map_err(value_error)?;
+        Ok((labels(py, &clusters), PyArray1::from_vec(py, densities)))
+    }
+
     /// What the file holds, by name.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
         out.set_item("columns", &self.0.columns)?;
         out.set_item("sizes", &self.0.sizes)?;
         out.set_item("seed", self.0.seed)?;
-        out.set_item("variance", self.0.likelihood.variance)?;
-        out.set_item("prior_mean", PyArray1::from_slice(py, &self.0.likelihood.prior_mean))?;
-        out.set_item("prior_variance", self.0.likelihood.prior_variance)?;
+        set_law(py, &out, &self.0.likelihood)?;
         Ok(out)
     }
 }

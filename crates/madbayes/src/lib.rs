@@ -21,9 +21,9 @@
 //!
 //! | prior \ regime | limit of small variance | posterior |
 //! |---|---|---|
-//! | CRP | [`hard::DpMeans`]: parallel and serial (B Eq. 3), collapsed (B Eq. 9) | [`gibbs::CrpMixture`] |
-//! | Dirichlet-multinomial, theta scaled | [`hard::DpMeans`] with a cap (B Eq. 12) | |
-//! | Dirichlet-multinomial, theta fixed | [`hard::DpMeans::k_means`] | |
+//! | CRP | [`hard::DpMeans`]: parallel and serial (B Eq. 3), collapsed (B Eq. 9) | [`gibbs::MixtureSampler`], [`gibbs::CrpMixture`] |
+//! | Dirichlet-multinomial, theta scaled | [`hard::DpMeans`] with a cap (B Eq. 12) | [`gibbs::MixtureSampler`] |
+//! | Dirichlet-multinomial, theta fixed | [`hard::DpMeans::k_means`] | [`gibbs::MixtureSampler`] |
 //! | IBP | [`hard::BpMeans`]: alternating (B Eq. 6), collapsed (B Eq. 10), stepwise | [`gibbs::IbpSampler`] |
 //! | beta-Bernoulli, gamma scaled | [`hard::BpMeans`] with a cap (B Eq. 15) | |
 //! | beta-Bernoulli, gamma fixed | [`hard::BpMeans::k_features`] (B Eq. 14) | |

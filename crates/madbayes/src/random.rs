@@ -1,7 +1,8 @@
 //! Random streams: one seed, an independent ChaCha8 stream for every restart, chain and purpose.
 
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 /// The generator used everywhere: counter based, so its streams do not overlap.
 pub type Rng = ChaCha8Rng;
@@ -38,11 +39,35 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
     rng
 }
 
+/// Where a stream stands, to be saved and taken up again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RngState {
+    seed: [u8; 32],
+    stream: u64,
+    /// 32-bit words drawn so far.
+    words: u64,
+}
+
+impl From<&Rng> for RngState {
+    fn from(rng: &Rng) -> Self {
+        // 2^64 words take centuries.
+        RngState { seed: rng.get_seed(), stream: rng.get_stream(), words: rng.get_word_pos() as u64 }
+    }
+}
+
+impl From<RngState> for Rng {
+    fn from(state: RngState) -> Self {
+        let mut rng = Rng::from_seed(state.seed);
+        rng.set_stream(state.stream);
+        rng.set_word_pos(u128::from(state.words));
+        rng
+    }
+}
+
 /// An index drawn with probability proportional to exp(its log weight); one uniform number per draw.
 ///
 /// Panics if every weight is zero: the caller always has one live choice.
 pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
-    use rand::RngExt;
     let top = ln_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     assert!(top > f64::NEG_INFINITY, "no choice has positive weight: {ln_weights:?}");
     let total: f64 = ln_weights.iter().map(|w| (w - top).exp()).sum();
@@ -61,10 +86,24 @@ pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
     last
 }
 
+/// `wanted` of the numbers below n, rising, every choice of them equally likely: each is taken with the share of what is
+/// still wanted in what is left (Knuth's selection sampling). All of them if that many are wanted.
+pub fn choose_some(n: usize, wanted: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut chosen = Vec::with_capacity(wanted.min(n));
+    for i in 0..n {
+        if rng.random_range(0..n - i) < wanted - chosen.len() {
+            chosen.push(i);
+            if chosen.len() == wanted {
+                break;
+            }
+        }
+    }
+    chosen
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::RngExt;
 
     #[test]
     fn streams_of_one_seed_differ_and_repeat() {
@@ -79,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn a_saved_stream_goes_on_where_it_stood() {
+        let mut rng = stream(3, Stream::Chain(1));
+        for words in 0..100 {
+            let json = serde_json::to_string(&RngState::from(&rng)).unwrap();
+            let mut again = Rng::from(serde_json::from_str::<RngState>(&json).unwrap());
+            assert_eq!(again.random::<[u64; 20]>(), rng.clone().random::<[u64; 20]>(), "after {words} words");
+            let _: u32 = rng.random();
+        }
+    }
+
+    #[test]
     fn draws_follow_their_weights() {
         let weights = [0.5f64.ln() + 800.0, f64::NEG_INFINITY, 0.2f64.ln() + 800.0, 0.3f64.ln() + 800.0];
         let mut rng = stream(0, Stream::Simulation);
@@ -89,5 +139,15 @@ mod tests {
         for (count, p) in counts.iter().zip([0.5f64, 0.0, 0.2, 0.3]) {
             assert!((*count as f64 / 1e5 - p).abs() < 4.0 * (p * (1.0 - p) / 1e5).sqrt() + 1e-12);
         }
+    }
+
+    #[test]
+    fn all_numbers_are_chosen_where_all_are_wanted_and_none_where_none_is() {
+        let mut rng = stream(0, Stream::Sample);
+        assert_eq!(choose_some(5, 5, &mut rng), [0, 1, 2, 3, 4]);
+        assert_eq!(choose_some(3, 9, &mut rng), [0, 1, 2]);
+        assert!(choose_some(5, 0, &mut rng).is_empty());
+        let some = choose_some(1000, 40, &mut rng);
+        assert!(some.len() == 40 && some.is_sorted() && some[0] != some[1]);
     }
 }

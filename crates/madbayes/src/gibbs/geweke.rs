@@ -29,24 +29,35 @@ const BATCHES: usize = 50;
 pub fn geweke<S>(
     n_draws: usize,
     rng: &mut Rng,
-    mut draw: impl FnMut(&mut Rng) -> S,
-    mut step: impl FnMut(&mut S, &mut Rng),
+    draw: impl FnMut(&mut Rng) -> S,
+    step: impl FnMut(&mut S, &mut Rng),
     statistics: &[Statistic<S>],
 ) -> Vec<Agreement> {
-    let mut independent = vec![Vec::with_capacity(n_draws); statistics.len()];
+    let names: Vec<&'static str> = statistics.iter().map(|(name, _)| *name).collect();
+    joint_test(n_draws, rng, draw, step, &names, |state| statistics.iter().map(|(_, value)| value(state)).collect())
+}
+
+/// The same with one function for all the numbers, in the order of their names.
+pub(super) fn joint_test<S>(
+    n_draws: usize,
+    rng: &mut Rng,
+    mut draw: impl FnMut(&mut Rng) -> S,
+    mut step: impl FnMut(&mut S, &mut Rng),
+    names: &[&'static str],
+    statistics: impl Fn(&S) -> Vec<f64>,
+) -> Vec<Agreement> {
+    let mut independent = vec![Vec::with_capacity(n_draws); names.len()];
     let mut chain = independent.clone();
     let mut state = draw(rng);
     for _ in 0..n_draws {
         let fresh = draw(rng);
         step(&mut state, rng);
-        for (i, (_, statistic)) in statistics.iter().enumerate() {
-            independent[i].push(statistic(&fresh));
-            chain[i].push(statistic(&state));
-        }
+        independent.iter_mut().zip(statistics(&fresh)).for_each(|(values, value)| values.push(value));
+        chain.iter_mut().zip(statistics(&state)).for_each(|(values, value)| values.push(value));
     }
-    let named = statistics.iter().zip(independent).zip(chain);
+    let named = names.iter().zip(independent).zip(chain);
     named
-        .map(|(((name, _), independent), chain)| {
+        .map(|((&name, independent), chain)| {
             let batches: Vec<f64> = chain.chunks(chain.len().div_ceil(BATCHES).max(1)).map(mean).collect();
             let (a, b) = (mean(&independent), mean(&chain));
             let error = (squared_error(&independent) + squared_error(&batches)).sqrt();

@@ -1,14 +1,12 @@
-//! CRP Gaussian mixture by collapsed Gibbs sampling (Neal 2000, Alg. 3), concentration fixed or resampled.
+//! Mixtures by collapsed Gibbs sampling (Neal 2000, Alg. 3) with split-merge moves, for any likelihood and prior.
 
-use super::chain::{Chain, Schedule, run_chain};
-use crate::data::{Data, Real};
+use super::chain::{Chain, ChainState, Schedule, run_chain};
+use super::kernel::{Kernel, MakeGroups};
 use crate::error::{Error, Result};
-use crate::likelihood::{Spherical, SphericalGroups};
 use crate::parallel::Workers;
-use crate::prior::{Concentration, Crp, CrpSeats};
+use crate::prior::PartitionPrior;
 use crate::random::{Rng, Stream, stream};
 use crate::structure::Partition;
-use crate::sweep::{LiveLabels, seat_all};
 use crate::watch::{Step, Watch};
 use rand::RngExt;
 
@@ -24,32 +22,35 @@ pub enum ChainStart {
     Given(Partition),
 }
 
-/// A mixture of spherical Gaussians with a Chinese restaurant process prior on the partition.
+/// Split-merge proposals after each sweep. A proposal scores the rows of one or two groups three times against two groups;
+/// with three of them, half of them splits and most merges refused at first sight, that is about 9 N / K scores of a row
+/// against a group where the sweep takes N K: less than half a sweep from K = 5 on, several sweeps while K = 1.
+pub const SPLIT_MERGE: usize = 3;
+
+/// A sampler of partitions, the likelihood of the rows left open.
 ///
 /// ```
 /// use madbayes::data::{Data, Rows};
-/// use madbayes::gibbs::{CrpMixture, Schedule};
-/// use madbayes::likelihood::Spherical;
+/// use madbayes::gibbs::{MixtureSampler, Schedule};
+/// use madbayes::likelihood::{Spherical, SphericalGroups};
 /// use madbayes::watch::Unwatched;
 ///
 /// let values = [0.0, 0.1, 0.2, 9.0, 9.1, 9.2];
 /// let data = Data::new(Rows::new(&values, 1)?)?;
 /// let law = Spherical { variance: 0.01, prior_mean: vec![4.5], prior_variance: 25.0 };
-/// let sampler = CrpMixture { schedule: Schedule { sweeps: 100, burn_in: 50, thin: 1 }, ..CrpMixture::new(law) };
-/// let chains = sampler.fit(&data, &Unwatched)?;
+/// let sampler = MixtureSampler { schedule: Schedule { sweeps: 100, burn_in: 50, thin: 1 }, ..Default::default() };
+/// let chains = sampler.fit(6, &|| Ok(Box::new(SphericalGroups::new(&data, law.clone())?)), &Unwatched)?;
 /// assert_eq!(chains[0].draws.last().map(|draw| draw.n_groups()), Some(2));
 /// # Ok::<(), madbayes::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
-pub struct CrpMixture {
-    /// The rows of a group.
-    pub likelihood: Spherical,
-    /// The concentration alpha to begin with.
-    pub concentration: f64,
-    /// Whether it stays fixed or is redrawn from its Gamma posterior.
-    pub hyperprior: Concentration,
+pub struct MixtureSampler {
+    /// The prior over partitions.
+    pub prior: PartitionPrior,
     /// Length, burn-in and thinning of each chain.
     pub schedule: Schedule,
+    /// Split-merge proposals after each sweep; 0: rows only move one by one.
+    pub split_merge: usize,
     /// Number of chains, each with a random stream of its own.
     pub chains: usize,
     /// Where they begin.
@@ -60,80 +61,118 @@ pub struct CrpMixture {
     pub threads: usize,
 }
 
-impl CrpMixture {
-    /// This likelihood, other parameters by default: alpha redrawn with its Gamma(1, 1) prior.
-    pub fn new(likelihood: Spherical) -> Self {
-        CrpMixture {
-            likelihood,
-            concentration: 1.0,
-            hyperprior: Concentration::Gamma { shape: 1.0, rate: 1.0 },
+impl Default for MixtureSampler {
+    fn default() -> Self {
+        MixtureSampler {
+            prior: PartitionPrior::default(),
             schedule: Schedule::default(),
+            split_merge: SPLIT_MERGE,
             chains: 1,
             start: ChainStart::default(),
             seed: 0,
             threads: 0,
         }
     }
+}
 
-    /// Errors unless the parameters make sense for this data.
-    pub fn check<T: Real>(&self, data: &Data<T>) -> Result<()> {
-        self.likelihood.check(data.n_columns())?;
-        self.hyperprior.check()?;
+impl MixtureSampler {
+    /// Errors unless the parameters make sense for `n_rows` rows.
+    pub fn check(&self, n_rows: usize) -> Result<()> {
+        self.prior.check()?;
         self.schedule.check()?;
-        Crp::new(self.concentration)?;
         if self.chains == 0 {
             return Err(Error::argument("chains", "at least 1", 0, "several chains show whether they agree"));
         }
-        if data.weights().is_some() {
-            return Err(Error::argument(
-                "weights",
-                "absent for a sampler",
-                "row weights",
-                "a posterior has no weighted rows; repeat the rows, or use DP-means",
-            ));
+        if n_rows == 0 {
+            return Err(Error::data("there are no rows", "a mixture needs at least one"));
         }
+        let most = self.prior.most_groups(n_rows);
         match &self.start {
-            ChainStart::Random(k) if *k == 0 || *k > data.n_rows() => Err(Error::argument(
+            ChainStart::Random(k) if *k == 0 || *k > most => Err(Error::argument(
                 "start",
-                format!("between 1 and {} random groups", data.n_rows()),
+                format!("between 1 and {most} random groups"),
                 k,
-                "a group needs at least one row",
+                "a group needs at least one row, and the prior may have a largest number of groups",
             )),
-            ChainStart::Given(partition) if partition.n_rows() != data.n_rows() => Err(Error::argument(
+            ChainStart::Given(partition) if partition.n_rows() != n_rows => Err(Error::argument(
                 "start",
-                format!("a partition of the {} rows", data.n_rows()),
+                format!("a partition of the {n_rows} rows"),
                 format!("one of {} rows", partition.n_rows()),
                 "start from a fit of the same data",
+            )),
+            ChainStart::Given(partition) if partition.n_groups() > most => Err(Error::argument(
+                "start",
+                format!("a partition of at most {most} groups"),
+                format!("one of {}", partition.n_groups()),
+                "the prior has no more groups; start from a fit with the same largest number",
             )),
             _ => Ok(()),
         }
     }
 
     /// Runs all chains. Stopped by the watch, they keep what they have.
-    pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Vec<Chain>> {
-        self.check(data)?;
-        let ln_concentration = Crp::new(self.concentration)?.ln_concentration;
-        let workers = if self.chains == 1 { Workers::serial() } else { Workers::new(self.threads) };
-        let chains = workers.map(self.chains, |number| {
+    pub fn fit<'g>(&self, n_rows: usize, make_groups: MakeGroups<'_, 'g>, watch: &dyn Watch) -> Result<Vec<Chain>> {
+        self.check(n_rows)?;
+        self.run(self.chains, make_groups, watch, |number| {
             let mut rng = stream(self.seed, Stream::Chain(number as u32));
-            let partition = self.first_partition(data.n_rows(), &mut rng);
-            let mut labels = LiveLabels::new(partition.labels());
-            let mut groups = SphericalGroups::new(data, self.likelihood.clone())?;
-            // The limit plays no part here, so neither does a penalty.
-            let mut seats = CrpSeats::new(ln_concentration, f64::INFINITY).with_hyperprior(self.hyperprior)?;
-            seat_all(&labels, &mut seats, &mut groups);
-            let chain = run_chain(number, &mut labels, &mut seats, &mut groups, self.schedule, &mut rng, watch);
-            let _ = watch.step(&Step::Run { run: number, of: self.chains });
+            let labels = self.first_labels(n_rows, &mut rng);
+            (labels, self.prior.ln_concentration(), 0, rng)
+        })
+    }
+
+    /// Goes on from saved states up to the sweeps of the schedule, which count from the very beginning, as do its burn-in and
+    /// thinning: a chain of 500 sweeps taken up with a schedule of 1000 is the chain of 1000, bit for bit. The chains that
+    /// come back hold the later sweeps only: see [`Chain::followed_by`]. Start, seed and number of chains are not read.
+    pub fn resume<'g>(
+        &self,
+        n_rows: usize,
+        states: &[ChainState],
+        make_groups: MakeGroups<'_, 'g>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Chain>> {
+        MixtureSampler { start: ChainStart::One, ..self.clone() }.check(n_rows)?;
+        for state in states {
+            state.check(n_rows, &self.prior)?;
+            if state.sweeps >= self.schedule.sweeps {
+                return Err(Error::argument(
+                    "sweeps",
+                    format!("more than the {} already done", state.sweeps),
+                    self.schedule.sweeps,
+                    "they count from the beginning of the chain",
+                ));
+            }
+        }
+        self.run(states.len(), make_groups, watch, |number| {
+            let state = &states[number];
+            (state.labels.clone(), state.ln_concentration, state.sweeps, Rng::from(state.rng))
+        })
+    }
+
+    fn run<'g>(
+        &self,
+        chains: usize,
+        make_groups: MakeGroups<'_, 'g>,
+        watch: &dyn Watch,
+        begin: impl Fn(usize) -> (Vec<u32>, f64, usize, Rng) + Sync,
+    ) -> Result<Vec<Chain>> {
+        let workers = if chains == 1 { Workers::serial() } else { Workers::new(self.threads) };
+        let chains = workers.map(chains, |number| {
+            let (labels, ln_concentration, done, mut rng) = begin(number);
+            let mut kernel = Kernel::new(&labels, &self.prior, ln_concentration, self.split_merge, make_groups)?;
+            let chain = run_chain(number, &mut kernel, done, self.schedule, &mut rng, watch);
+            let _ = watch.step(&Step::Run { run: number, of: chains });
             Ok(chain)
         });
         chains.into_iter().collect()
     }
 
-    fn first_partition(&self, n_rows: usize, rng: &mut Rng) -> Partition {
+    fn first_labels(&self, n_rows: usize, rng: &mut Rng) -> Vec<u32> {
         match &self.start {
-            ChainStart::One => Partition::from_labels(vec![0; n_rows]),
-            ChainStart::Random(k) => Partition::from_labels((0..n_rows).map(|_| rng.random_range(0..*k))),
-            ChainStart::Given(partition) => partition.clone(),
+            ChainStart::One => vec![0; n_rows],
+            ChainStart::Random(k) => {
+                Partition::from_labels((0..n_rows).map(|_| rng.random_range(0..*k))).labels().to_vec()
+            }
+            ChainStart::Given(partition) => partition.labels().to_vec(),
         }
     }
 }

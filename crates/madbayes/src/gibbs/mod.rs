@@ -2,20 +2,29 @@
 
 mod chain;
 mod convergence;
+mod crp_mixture;
 mod geweke;
+mod geweke_mixture;
 mod ibp;
 mod ibp_chain;
 mod ibp_collapsed;
 mod ibp_uncollapsed;
 mod inverse_gamma;
+mod kernel;
 mod mixture;
+mod moves;
 mod summary;
+mod together;
 
-pub use chain::{Chain, Schedule};
-pub use convergence::split_r_hat;
+pub use chain::{Chain, ChainState, Schedule};
+pub use convergence::{effective_sample_size, split_r_hat};
+pub use crp_mixture::CrpMixture;
 pub use geweke::{Agreement, Statistic, geweke};
+pub use geweke_mixture::{MixtureTest, TestStep};
 pub use ibp::{IbpSampler, IbpStart};
 pub use ibp_chain::{IbpChain, IbpState};
 pub use inverse_gamma::InverseGamma;
-pub use mixture::{ChainStart, CrpMixture};
-pub use summary::{certainty, coclustering, coclustering_matrix, point_estimate};
+pub use kernel::MakeGroups;
+pub use mixture::{ChainStart, MixtureSampler, SPLIT_MERGE};
+pub use summary::{Loss, point_estimate};
+pub use together::{certainty, cluster_coclustering, coclustering, coclustering_matrix};

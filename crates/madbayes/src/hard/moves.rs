@@ -17,6 +17,8 @@ const HOPE: f64 = 0.3;
 const PASSES_BETWEEN_MOVES: usize = 3;
 const TRIAL_PASSES: usize = 12;
 const TRIAL_TOLERANCE: f64 = 1e-4;
+/// A trial is given up when so many falls like the last would not make it pay: falls shrink from pass to pass.
+const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
 const TRIAL_WORK: f64 = 1e9;
 const MOST_TRIALS: f64 = 64.0;
@@ -92,7 +94,7 @@ impl<T: Real> Run<'_, T> {
             self.apply(&mut changed, options, &plan);
             // The trace of a trial starts anew: the move itself may raise the objective.
             changed.trace.clear();
-            self.settle(&mut changed, TRIAL_TOLERANCE, TRIAL_PASSES);
+            self.settle_while_hopeful(&mut changed, before);
             if changed.stopped {
                 state.stopped = true;
                 return false;
@@ -106,6 +108,19 @@ impl<T: Real> Run<'_, T> {
             }
         }
         false
+    }
+
+    /// The passes of a trial, given up once the objective is not to be expected below `target`.
+    fn settle_while_hopeful(&self, state: &mut State, target: f64) {
+        let mut last = f64::INFINITY;
+        for _ in 0..TRIAL_PASSES {
+            self.settle(state, TRIAL_TOLERANCE, 1);
+            let now = state.objective(&self.goal);
+            if state.converged || state.stopped || now - PASSES_AHEAD * (last - now) > target {
+                return;
+            }
+            last = now;
+        }
     }
 
     /// What could be done; none once the watch has said stop.

@@ -130,6 +130,53 @@ pub fn close_moves_the_last_and_refresh_changes_nothing(groups: &mut dyn Groups)
     assert!((groups.ln_marginal() - full).abs() < 1e-9 * full.abs());
 }
 
+/// Closing a full group equals taking its rows out first, and nothing of it lingers: the rows that were in it may go
+/// anywhere, and the groups that are left give up theirs as before.
+pub fn closing_a_full_group_drops_its_rows(groups: &mut dyn Groups) {
+    let labels = [0, 1, 2, 0, 1, 2, 0, 0, 1];
+    let scores = |groups: &mut dyn Groups| {
+        let mut numbers = vec![groups.ln_marginal(), groups.loss()];
+        for row in [1, 4, 8, 9, 10] {
+            let (mut weights, mut charges) = ([0.0; 3], [0.0; 3]);
+            groups.weigh(row, &mut weights);
+            groups.charge(row, &mut charges);
+            numbers.extend(weights.into_iter().chain(charges));
+        }
+        numbers
+    };
+    for closed in 0..2 {
+        // The group of rows 1, 4 and 8 is a middle one, then the last.
+        let mut held = Vec::new();
+        for emptied in [true, false] {
+            while groups.n_groups() > 0 {
+                groups.close(0);
+            }
+            seat(groups, &labels.map(|label| if closed == 0 { label } else { [0, 2, 1][label] }));
+            if emptied {
+                [1, 4, 8].into_iter().for_each(|row| groups.sub(closed + 1, row));
+            }
+            groups.close(closed + 1);
+            assert_eq!(groups.n_groups(), 2);
+            let mut numbers = scores(groups);
+            // Its rows come back elsewhere, and the others leave.
+            groups.open();
+            for (row, group) in [(1, 0), (8, 2), (4, 1)] {
+                groups.add(group, row);
+            }
+            for (row, group) in [(0, 0), (5, 1), (7, 0)] {
+                groups.sub(group, row);
+            }
+            groups.sub(2, 8);
+            groups.close(2);
+            numbers.extend(scores(groups));
+            held.push(numbers);
+        }
+        for (after_emptying, at_once) in held[0].iter().zip(&held[1]) {
+            assert!((after_emptying - at_once).abs() < 1e-9 * after_emptying.abs().max(1.0), "{held:?}");
+        }
+    }
+}
+
 /// Two ways to put nine rows into three groups.
 const STRUCTURES: [&[usize]; 2] = [&[0, 1, 2, 0, 1, 2, 0, 0, 1], &[0, 0, 1, 1, 0, 1, 2, 2, 0]];
 
@@ -189,6 +236,10 @@ macro_rules! likelihood_laws {
             #[test]
             fn close_moves_the_last_and_refresh_changes_nothing() {
                 with_groups(laws::close_moves_the_last_and_refresh_changes_nothing);
+            }
+            #[test]
+            fn closing_a_full_group_drops_its_rows() {
+                with_groups(laws::closing_a_full_group_drops_its_rows);
             }
         }
     };

@@ -32,7 +32,7 @@ pub trait Groups {
     fn n_groups(&self) -> usize;
     /// Adds an empty group with number K.
     fn open(&mut self);
-    /// Removes an empty group; the last one takes its number.
+    /// Removes a group, and whatever rows are in it go out with it; the last one takes its number.
     fn close(&mut self, group: usize);
     /// Puts `row` into `group`.
     fn add(&mut self, group: usize, row: usize);

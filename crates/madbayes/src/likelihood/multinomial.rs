@@ -206,7 +206,6 @@ impl Groups for MultinomialGroups<'_> {
     }
 
     fn close(&mut self, group: usize) {
-        debug_assert_eq!(self.groups[group].size, 0, "only an empty group can be closed");
         let start = self.range(group).start;
         self.groups.swap_remove(group);
         let last = self.range(self.groups.len()).start;

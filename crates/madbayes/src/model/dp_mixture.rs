@@ -1,20 +1,28 @@
 //! A Dirichlet process mixture from data alone: priors from the data's scale, chains started from DP-means, and an answer.
 
+#[cfg(test)]
+mod tests;
+
 use super::MixtureModel;
+use super::mixture_law::{MixtureLaw, MixtureRows};
+use super::mixture_likelihood::{MixtureLikelihood, multinomial};
+use crate::counts::Counts;
 use crate::data::{Data, Real};
-use crate::error::Result;
-use crate::gibbs::{Chain, ChainStart, CrpMixture, Schedule, certainty, point_estimate, split_r_hat};
-use crate::hard::{Clustering, DpMeans};
-use crate::likelihood::Spherical;
-use crate::prior::{Concentration, Crp};
-use crate::select::automatic_penalty;
-use crate::structure::Partition;
+use crate::error::{Error, Result};
+use crate::gibbs::{
+    Chain, ChainStart, Loss, MixtureSampler, SPLIT_MERGE, Schedule, certainty, effective_sample_size, point_estimate,
+    split_r_hat,
+};
+use crate::hard::{Clustering, DivergenceMeans, DpMeans, Goal};
+use crate::prior::{Concentration, Crp, PartitionPrior};
+use crate::select::{PenaltyRule, automatic_penalty, fit_divergence};
+use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
 
 /// Where the chains begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MixtureStart {
-    /// From a DP-means clustering, which is close to the answer already.
+    /// From a DP-means clustering, which is close to the answer already; for counts by Kullback-Leibler divergence.
     #[default]
     DpMeans,
     /// All rows in one group.
@@ -23,7 +31,7 @@ pub enum MixtureStart {
     Random,
 }
 
-/// A mixture of spherical Gaussians whose number of components is not known. What is `None` comes from the data.
+/// A mixture whose number of components is not known. What is `None` comes from the data.
 ///
 /// ```
 /// use madbayes::data::{Data, Rows};
@@ -38,20 +46,22 @@ pub enum MixtureStart {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct DpMixture {
-    /// Variance of a row about its group's mean; none: that within the clusters of DP-means.
-    pub variance: Option<f64>,
-    /// Mean of the groups' means; none: the mean of the rows.
-    pub prior_mean: Option<Vec<f64>>,
-    /// Variance of the groups' means about it; none: the mean variance of the columns.
-    pub prior_variance: Option<f64>,
+    /// The rows of a group.
+    pub likelihood: MixtureLikelihood,
     /// alpha; none: redrawn with its Gamma(1, 1) prior.
     pub concentration: Option<f64>,
+    /// No more groups than this.
+    pub max_clusters: Option<usize>,
     /// Length, burn-in and thinning of each chain.
     pub schedule: Schedule,
+    /// Split-merge proposals after each sweep.
+    pub split_merge: usize,
     /// Number of chains.
     pub chains: usize,
     /// Where they begin.
     pub start: MixtureStart,
+    /// What the point estimate minimises.
+    pub loss: Loss,
     /// Seed of all random choices.
     pub seed: u64,
     /// Threads; 0: one per processor.
@@ -61,13 +71,14 @@ pub struct DpMixture {
 impl Default for DpMixture {
     fn default() -> Self {
         DpMixture {
-            variance: None,
-            prior_mean: None,
-            prior_variance: None,
+            likelihood: MixtureLikelihood::default(),
             concentration: None,
+            max_clusters: None,
             schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
+            split_merge: SPLIT_MERGE,
             chains: 2,
             start: MixtureStart::default(),
+            loss: Loss::default(),
             seed: 0,
             threads: 0,
         }
@@ -79,12 +90,14 @@ impl Default for DpMixture {
 pub struct MixtureFit {
     /// What each chain saw. Those that were stopped before they began are left out.
     pub chains: Vec<Chain>,
-    /// The partition of least expected variation of information.
+    /// The partition of least expected loss.
     pub estimate: Partition,
     /// How sure each row's cluster is.
     pub certainty: Vec<f64>,
     /// R-hat of the number of groups, of the log joint and of the concentration, after the burn-in.
     pub r_hat: [f64; 3],
+    /// Effective sample sizes of the same.
+    pub effective_size: [f64; 3],
     /// What they say of new rows.
     pub model: MixtureModel,
     /// Whether the watch stopped it.
@@ -94,64 +107,198 @@ pub struct MixtureFit {
 impl DpMixture {
     /// Runs the chains and sums them up.
     pub fn fit<T: Real>(&self, data: &Data<T>, columns: Vec<String>, watch: &dyn Watch) -> Result<MixtureFit> {
+        self.begin(data, columns, None, watch)
+    }
+
+    /// The same for rows of counts.
+    pub fn fit_counts(&self, counts: &Counts, columns: Vec<String>, watch: &dyn Watch) -> Result<MixtureFit> {
+        self.begin_counts(counts, columns, None, watch)
+    }
+
+    /// Goes on from where chains stand, with the law they began with, up to the sweeps of the schedule, which count from the
+    /// beginning of the chains: 500 sweeps and then 500 more are 1,000, bit for bit.
+    pub fn resume<T: Real>(
+        &self,
+        data: &Data<T>,
+        columns: Vec<String>,
+        earlier: (MixtureLaw, Vec<Chain>),
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        self.begin(data, columns, Some(earlier), watch)
+    }
+
+    /// The same for rows of counts.
+    pub fn resume_counts(
+        &self,
+        counts: &Counts,
+        columns: Vec<String>,
+        earlier: (MixtureLaw, Vec<Chain>),
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        self.begin_counts(counts, columns, Some(earlier), watch)
+    }
+
+    fn begin<T: Real>(
+        &self,
+        data: &Data<T>,
+        columns: Vec<String>,
+        earlier: Option<(MixtureLaw, Vec<Chain>)>,
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        if data.weights().is_some() {
+            return Err(Error::argument(
+                "weights",
+                "absent for a sampler",
+                "row weights",
+                "a posterior has no weighted rows; repeat the rows, or use DP-means",
+            ));
+        }
+        if let MixtureLikelihood::Multinomial { pseudocount } = self.likelihood {
+            multinomial(pseudocount).check(data.n_columns())?;
+            return self.begin_counts(&Counts::from_rows(data.rows())?, columns, earlier, watch);
+        }
+        let rows = MixtureRows::Dense(data);
+        if let Some((law, chains)) = earlier {
+            return self.run(rows, law, ChainStart::One, chains, columns, watch);
+        }
         // Parameters are checked before the work they would spoil.
-        self.sampler(data, None, ChainStart::One).check(data)?;
-        let hard = match (self.start, self.variance) {
-            (MixtureStart::DpMeans, _) | (_, None) => Some(self.dp_means(data, &Silently(watch))?),
-            _ => None,
+        let one = vec![0; data.n_rows()];
+        self.likelihood.law(data, &one, None).check(data.n_columns())?;
+        self.sampler(ChainStart::One).check(data.n_rows())?;
+        let hard = if self.start == MixtureStart::DpMeans || self.likelihood.needs_scale() {
+            Some(self.dp_means(data, &Silently(watch))?)
+        } else {
+            None
         };
         let start = match (&hard, self.start) {
             (Some(fit), MixtureStart::DpMeans) => ChainStart::Given(Partition::from_labels(fit.labels.iter())),
-            (_, MixtureStart::Random) => {
-                let expected = Crp::new(self.concentration.unwrap_or(1.0))?.expected_groups(data.n_rows());
-                ChainStart::Random((expected.round() as usize).clamp(1, data.n_rows()))
-            }
-            _ => ChainStart::One,
+            _ => self.plain_start(data.n_rows())?,
         };
-        let sampler = self.sampler(data, hard.as_ref(), start);
-        let mut chains = sampler.fit(data, watch)?;
+        let law = self.likelihood.law(data, hard.as_ref().map_or(&one, |fit| &fit.labels), hard.as_ref());
+        self.run(rows, law, start, vec![], columns, watch)
+    }
+
+    fn begin_counts(
+        &self,
+        counts: &Counts,
+        columns: Vec<String>,
+        earlier: Option<(MixtureLaw, Vec<Chain>)>,
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        let (law, chains) = match (earlier, &self.likelihood) {
+            (Some(earlier), _) => earlier,
+            (None, MixtureLikelihood::Multinomial { pseudocount }) => (multinomial(*pseudocount), vec![]),
+            _ => {
+                return Err(Error::data(
+                    "the rows are sparse counts, the likelihood is Gaussian",
+                    "use the multinomial likelihood, or give the rows as a dense array",
+                ));
+            }
+        };
+        law.check(counts.n_columns())?;
+        self.sampler(ChainStart::One).check(counts.n_rows())?;
+        let start = if self.start == MixtureStart::DpMeans && chains.is_empty() {
+            let max_clusters = self.max_clusters.map(|most| most.min(counts.n_rows()));
+            let parameters = DivergenceMeans {
+                goal: Goal::Penalty { penalty: 1.0, max_clusters },
+                seed: self.seed,
+                threads: self.threads,
+                ..DivergenceMeans::default()
+            };
+            let hard = fit_divergence(counts, &parameters, Some(PenaltyRule::Automatic), &Silently(watch))?;
+            ChainStart::Given(Partition::from_labels(hard.clustering.labels.iter()))
+        } else {
+            self.plain_start(counts.n_rows())?
+        };
+        self.run::<f64>(MixtureRows::Counts(counts), law, start, chains, columns, watch)
+    }
+
+    fn run<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        law: MixtureLaw,
+        start: ChainStart,
+        earlier: Vec<Chain>,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        let sampler = self.sampler(start);
+        let make_groups = || law.groups(rows);
+        let chains = if earlier.is_empty() {
+            sampler.fit(rows.n_rows(), &make_groups, watch)?
+        } else {
+            let states: Vec<_> = earlier.iter().map(|chain| chain.state.clone()).collect();
+            let later = sampler.resume(rows.n_rows(), &states, &make_groups, watch)?;
+            earlier.into_iter().zip(later).map(|(before, after)| before.followed_by(after)).collect()
+        };
+        self.summed_up(rows, law, &sampler.start, chains, columns, watch)
+    }
+
+    /// From chains to an answer.
+    fn summed_up<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        law: MixtureLaw,
+        start: &ChainStart,
+        mut chains: Vec<Chain>,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
         let stopped = chains.iter().any(|chain| chain.stopped);
         chains.retain(|chain| !chain.n_groups.is_empty());
         // Stopped in the burn-in: the best state there is stands for the draws.
         if chains.iter().all(|chain| chain.draws.is_empty()) {
-            let first = match &sampler.start {
+            let first = match start {
                 ChainStart::Given(partition) => partition.clone(),
-                _ => Partition::from_labels(vec![0; data.n_rows()]),
+                _ => Partition::from_labels(vec![0; rows.n_rows()]),
             };
             let best = chains.iter().filter_map(|chain| chain.best.clone()).max_by(|a, b| a.1.total_cmp(&b.1));
             let estimate = best.map_or(first, |(partition, _)| partition);
-            let draws = [(&estimate, sampler.concentration)];
-            let model = MixtureModel::new(data, sampler.likelihood, &draws, &estimate, columns, self.seed);
-            let certainty = vec![f64::NAN; data.n_rows()];
-            return Ok(MixtureFit { chains, estimate, certainty, r_hat: [f64::NAN; 3], model, stopped });
+            let draws = [(&CompactPartition::from(&estimate), self.concentration.unwrap_or(1.0))];
+            let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
+            let certainty = vec![f64::NAN; rows.n_rows()];
+            let unknown = [f64::NAN; 3];
+            return Ok(MixtureFit {
+                chains,
+                estimate,
+                certainty,
+                r_hat: unknown,
+                effective_size: unknown,
+                model,
+                stopped,
+            });
         }
-        let draws: Vec<(&Partition, f64)> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
-        let partitions: Vec<&Partition> = draws.iter().map(|(draw, _)| *draw).collect();
-        let estimate = point_estimate(&partitions, watch);
+        let draws: Vec<(&CompactPartition, f64)> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
+        let partitions: Vec<&CompactPartition> = draws.iter().map(|(draw, _)| *draw).collect();
+        let estimate = point_estimate(&partitions, self.loss, watch);
         let certainty = certainty(&estimate, &partitions);
-        let model = MixtureModel::new(data, sampler.likelihood, &draws, &estimate, columns, self.seed);
-        let r_hat = self.agreement(&chains);
-        Ok(MixtureFit { chains, estimate, certainty, r_hat, model, stopped })
+        let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
+        let r_hat = self.of_traces(&chains, split_r_hat);
+        let effective_size = self.of_traces(&chains, effective_sample_size);
+        Ok(MixtureFit { chains, estimate, certainty, r_hat, effective_size, model, stopped })
     }
 
-    /// Each draw of a chain with the concentration it came with.
-    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = (&'a Partition, f64)> {
+    /// Each draw of a chain with the weight of a new group.
+    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = (&'a CompactPartition, f64)> {
+        let most = self.max_clusters.unwrap_or(usize::MAX);
         let kept = chain.concentration[self.schedule.burn_in.min(chain.concentration.len())..].iter();
-        chain.draws.iter().zip(kept.step_by(self.schedule.thin).copied())
+        let weight = move |draw: &CompactPartition, alpha: f64| if draw.n_groups() < most { alpha } else { 0.0 };
+        chain.draws.iter().zip(kept.step_by(self.schedule.thin)).map(move |(draw, &alpha)| (draw, weight(draw, alpha)))
     }
 
-    fn agreement(&self, chains: &[Chain]) -> [f64; 3] {
-        let r_hat = |trace: &dyn Fn(&Chain) -> Vec<f64>| {
+    /// A statistic of the traces of the number of groups, of the log joint and of the concentration, after the burn-in.
+    fn of_traces(&self, chains: &[Chain], statistic: fn(&[&[f64]]) -> f64) -> [f64; 3] {
+        let of = |trace: &dyn Fn(&Chain) -> Vec<f64>| {
             let kept: Vec<Vec<f64>> = chains
                 .iter()
                 .map(|chain| trace(chain).split_off(self.schedule.burn_in.min(chain.n_groups.len())))
                 .collect();
-            split_r_hat(&kept.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            statistic(&kept.iter().map(Vec::as_slice).collect::<Vec<_>>())
         };
         [
-            r_hat(&|chain| chain.n_groups.iter().map(|&k| k as f64).collect()),
-            r_hat(&|chain| chain.ln_joint.clone()),
-            r_hat(&|chain| chain.concentration.clone()),
+            of(&|chain| chain.n_groups.iter().map(|&k| k as f64).collect()),
+            of(&|chain| chain.ln_joint.clone()),
+            of(&|chain| chain.concentration.clone()),
         ]
     }
 
@@ -159,119 +306,36 @@ impl DpMixture {
     fn dp_means<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
         let parameters = DpMeans { seed: self.seed, threads: self.threads, ..DpMeans::default() };
         let penalty = automatic_penalty(data, &parameters, watch)?;
-        DpMeans { goal: crate::hard::Goal::Penalty { penalty, max_clusters: None }, ..parameters }.fit(data, watch)
+        let max_clusters = self.max_clusters.map(|most| most.clamp(1, data.n_rows()));
+        DpMeans { goal: Goal::Penalty { penalty, max_clusters }, ..parameters }.fit(data, watch)
     }
 
-    /// The sampler with all that was left open filled in from the data and a hard clustering of it.
-    fn sampler<T: Real>(&self, data: &Data<T>, hard: Option<&Clustering>, start: ChainStart) -> CrpMixture {
-        let (mean, column_variance) = moments(data);
-        // Equal rows have no scale: any will do.
-        let spread = if column_variance > 0.0 { column_variance } else { 1.0 };
-        let within = hard.map(|fit| {
-            let freedom = (data.n_rows() - fit.n_clusters()).max(1) * data.n_columns();
-            fit.loss() / freedom as f64
-        });
-        // Clusters of equal rows would have no variance; a ten-thousandth of the whole is small enough.
-        let within = within.filter(|&v| v > 1e-4 * spread).unwrap_or(1e-4 * spread);
-        let likelihood = Spherical {
-            variance: self.variance.unwrap_or(within),
-            prior_mean: self.prior_mean.clone().unwrap_or(mean),
-            prior_variance: self.prior_variance.unwrap_or(spread),
-        };
-        CrpMixture {
-            concentration: self.concentration.unwrap_or(1.0),
-            hyperprior: match self.concentration {
-                Some(_) => Concentration::Fixed,
-                None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
+    /// A start that needs no other fit.
+    fn plain_start(&self, n_rows: usize) -> Result<ChainStart> {
+        if self.start != MixtureStart::Random {
+            return Ok(ChainStart::One);
+        }
+        let expected = Crp::new(self.concentration.unwrap_or(1.0))?.expected_groups(n_rows);
+        let most = self.max_clusters.unwrap_or(n_rows).clamp(1, n_rows);
+        Ok(ChainStart::Random((expected.round() as usize).clamp(1, most)))
+    }
+
+    fn sampler(&self, start: ChainStart) -> MixtureSampler {
+        MixtureSampler {
+            prior: PartitionPrior::Crp {
+                concentration: self.concentration.unwrap_or(1.0),
+                hyperprior: match self.concentration {
+                    Some(_) => Concentration::Fixed,
+                    None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
+                },
+                max_groups: self.max_clusters,
             },
             schedule: self.schedule,
+            split_merge: self.split_merge,
             chains: self.chains,
             start,
             seed: self.seed,
             threads: self.threads,
-            ..CrpMixture::new(likelihood)
         }
-    }
-}
-
-/// The mean of the rows, and the mean over columns of their variance.
-fn moments<T: Real>(data: &Data<T>) -> (Vec<f64>, f64) {
-    let n = data.n_rows() as f64;
-    let mut sums = vec![0.0; data.n_columns()];
-    data.rows().iter().for_each(|row| crate::linalg::add_offset_row(&mut sums, row, data.reference(), 1.0));
-    let mean: Vec<f64> = sums.iter().zip(data.reference()).map(|(sum, &r)| sum / n + r.into()).collect();
-    let square = |row: &[T]| row.iter().zip(&mean).map(|(&x, m)| (x.into() - m).powi(2)).sum::<f64>();
-    let squares: f64 = data.rows().iter().map(square).sum();
-    (mean, squares / (n * data.n_columns() as f64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Rows;
-    use crate::metrics::adjusted_rand_index;
-    use crate::simulate::GaussianMixture;
-    use crate::watch::{Step, Unwatched};
-    use rstest::rstest;
-    use std::ops::ControlFlow;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    fn short(start: MixtureStart) -> DpMixture {
-        DpMixture { schedule: Schedule { sweeps: 200, burn_in: 100, thin: 2 }, start, ..DpMixture::default() }
-    }
-
-    #[rstest]
-    #[case(MixtureStart::DpMeans)]
-    #[case(MixtureStart::One)]
-    #[case(MixtureStart::Random)]
-    fn clear_clusters_are_found_from_every_start_with_nothing_given(#[case] start: MixtureStart) {
-        let recipe = GaussianMixture { n_rows: 200, n_clusters: 4, separation: 9.0, ..GaussianMixture::default() };
-        let sample = recipe.sample(3).unwrap();
-        let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
-        let fit = short(start).fit(&data, vec!["a".into(), "b".into()], &Unwatched).unwrap();
-        let truth = Partition::from_labels(sample.labels);
-        assert!(adjusted_rand_index(&truth, &fit.estimate).unwrap() > 0.98);
-        assert!((0.7..1.4).contains(&fit.model.likelihood.variance), "{}", fit.model.likelihood.variance);
-        assert!(fit.certainty.iter().all(|c| (0.3..=1.0).contains(c)));
-        assert_eq!(fit.chains.iter().map(|chain| chain.draws.len()).collect::<Vec<_>>(), [50, 50]);
-        let (labels, _) = fit.model.assign(data.rows(), &crate::parallel::Workers::serial()).unwrap();
-        assert!(adjusted_rand_index(&fit.estimate, &Partition::from_labels(labels)).unwrap() > 0.98);
-    }
-
-    #[test]
-    fn degenerate_data_have_an_answer() {
-        for values in [vec![3.0], vec![3.0; 6], vec![1.0, 2.0], vec![0.0, 0.0, 0.0, 1e12]] {
-            let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
-            let fit = short(MixtureStart::DpMeans).fit(&data, vec!["x".into()], &Unwatched).unwrap();
-            assert_eq!(fit.estimate.n_rows(), values.len());
-            assert!(fit.certainty.iter().all(|c| c.is_finite()));
-        }
-    }
-
-    /// Stops at the given pass.
-    struct StopAt(usize, AtomicUsize);
-
-    impl Watch for StopAt {
-        fn step(&self, step: &Step) -> ControlFlow<()> {
-            let passes = match step {
-                Step::Pass { .. } => self.1.fetch_add(1, Ordering::Relaxed) + 1,
-                _ => self.1.load(Ordering::Relaxed),
-            };
-            if passes >= self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        }
-    }
-
-    #[rstest]
-    #[case::before_anything(0)]
-    #[case::in_the_burn_in(50)]
-    #[case::after_it(150)]
-    fn a_stopped_fit_keeps_what_it_has(#[case] passes: usize) {
-        let values: Vec<f64> = (0..40).map(|i| f64::from(i % 2) * 20.0 + f64::from(i) * 0.01).collect();
-        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
-        let sampler = DpMixture { chains: 1, threads: 1, ..short(MixtureStart::DpMeans) };
-        let fit = sampler.fit(&data, vec!["x".into()], &StopAt(passes, AtomicUsize::new(0))).unwrap();
-        assert!(fit.stopped);
-        assert_eq!(fit.estimate.n_rows(), 40);
-        assert!(fit.model.assign(data.rows(), &crate::parallel::Workers::serial()).is_ok());
     }
 }

@@ -7,6 +7,8 @@ mod dp_mixture;
 mod features;
 mod indian_buffet;
 mod mixture;
+mod mixture_law;
+mod mixture_likelihood;
 mod saved;
 mod stream;
 
@@ -17,5 +19,7 @@ pub use dp_mixture::{DpMixture, MixtureFit, MixtureStart};
 pub use features::{Allocated, FeatureModel};
 pub use indian_buffet::{BuffetFit, BuffetStart, IndianBuffet};
 pub use mixture::{DrawnGroups, MixtureModel};
+pub use mixture_law::{MixtureLaw, MixtureRows};
+pub use mixture_likelihood::{MixtureLikelihood, NormalPrior};
 pub use saved::kind_of_model;
 pub use stream::ClusterStream;

@@ -4,6 +4,7 @@
 //! with theta = exp(-penalty/(2 s2)), -2 s2 log p(z) -> (K-1) penalty as s2 -> 0.
 
 use super::Seats;
+use super::cap::Cap;
 use super::concentration::{Concentration, resample_concentration};
 use super::rising::{fresh_probability, ln_rising_rest};
 use crate::error::{Error, Result};
@@ -130,11 +131,13 @@ fn ln_prob_of_sizes(ln_concentration: f64, sizes: &[usize]) -> f64 {
 /// The restaurant while rows come and go: sizes of the groups, in both regimes.
 ///
 /// Weights: S_k for a group, theta for a new one. Charges: 0 for a group, `penalty` for a new one, 0 for the first.
+/// With a largest number of groups no new one is offered there.
 #[derive(Debug, Clone)]
 pub struct CrpSeats {
     ln_concentration: f64,
     penalty: f64,
     hyperprior: Concentration,
+    cap: Option<Cap>,
     sizes: Vec<usize>,
     ln_sizes: Vec<f64>,
     n_seated: usize,
@@ -147,6 +150,7 @@ impl CrpSeats {
             ln_concentration,
             penalty,
             hyperprior: Concentration::Fixed,
+            cap: None,
             sizes: Vec::new(),
             ln_sizes: Vec::new(),
             n_seated: 0,
@@ -156,17 +160,30 @@ impl CrpSeats {
     /// The same with a concentration that `refresh` redraws where the hyperprior says so.
     pub fn with_hyperprior(self, hyperprior: Concentration) -> Result<Self> {
         hyperprior.check()?;
-        Ok(CrpSeats { hyperprior, ..self })
+        Ok(self.redrawn(hyperprior))
     }
 
-    /// The current log theta.
-    pub fn ln_concentration(&self) -> f64 {
-        self.ln_concentration
+    /// The same for a hyperprior that was checked.
+    pub(super) fn redrawn(self, hyperprior: Concentration) -> Self {
+        CrpSeats { hyperprior, ..self }
     }
 
-    /// Log density of the current concentration under its hyperprior, which `ln_prob` leaves out; 0 when it is fixed.
-    pub fn ln_hyperprior(&self) -> f64 {
-        self.hyperprior.ln_density(self.ln_concentration)
+    /// The same restricted to at most `most` groups among `n_rows` rows, and renormalised: p(z) = CRP(z) [K <= most] /
+    /// P(K <= most | theta, N). The weights of a row are those of the CRP, without a new group once there are `most`.
+    ///
+    /// The denominator depends on theta: a redrawn theta is accepted with probability P(K <= most | old) /
+    /// P(K <= most | proposed), as the draw of Escobar & West is reversible for the restaurant without a cap.
+    /// `ln_prob` is right when all the rows sit.
+    pub fn capped(self, most: usize, n_rows: usize) -> Self {
+        CrpSeats { cap: Some(Cap::new(most, n_rows)), ..self }
+    }
+
+    fn is_full(&self) -> bool {
+        self.cap.as_ref().is_some_and(|cap| self.sizes.len() >= cap.most)
+    }
+
+    fn ln_allowed(&self, ln_concentration: f64) -> f64 {
+        self.cap.as_ref().map_or(0.0, |cap| cap.ln_allowed(ln_concentration))
     }
 }
 
@@ -176,6 +193,7 @@ impl Seats for CrpSeats {
     }
 
     fn open(&mut self) {
+        debug_assert!(!self.is_full(), "no more groups are allowed");
         self.sizes.push(0);
         self.ln_sizes.push(f64::NEG_INFINITY);
     }
@@ -200,24 +218,42 @@ impl Seats for CrpSeats {
 
     fn weigh(&self, out: &mut [f64]) {
         out.iter_mut().zip(&self.ln_sizes).for_each(|(weight, ln_size)| *weight += ln_size);
-        out[self.sizes.len()] += self.ln_concentration;
+        out[self.sizes.len()] += if self.is_full() { f64::NEG_INFINITY } else { self.ln_concentration };
     }
 
     fn charge(&self, out: &mut [f64]) {
-        if self.n_seated > 0 {
+        if self.is_full() {
+            out[self.sizes.len()] += f64::INFINITY;
+        } else if self.n_seated > 0 {
             out[self.sizes.len()] += self.penalty;
         }
     }
 
     fn ln_prob(&self) -> f64 {
-        ln_prob_of_sizes(self.ln_concentration, &self.sizes)
+        ln_prob_of_sizes(self.ln_concentration, &self.sizes) - self.ln_allowed(self.ln_concentration)
+    }
+
+    fn ln_concentration(&self) -> f64 {
+        self.ln_concentration
+    }
+
+    fn ln_hyperprior(&self) -> f64 {
+        self.hyperprior.ln_density(self.ln_concentration)
     }
 
     fn refresh(&mut self, rng: &mut Rng) {
         if let Concentration::Gamma { shape, rate } = self.hyperprior {
             let current = self.ln_concentration.exp();
             let n_groups = self.sizes.iter().filter(|&&size| size > 0).count();
-            self.ln_concentration = resample_concentration(current, self.n_seated, n_groups, shape, rate, rng).ln();
+            let proposed = resample_concentration(current, self.n_seated, n_groups, shape, rate, rng).ln();
+            let ln_accept = match &self.cap {
+                Some(_) => self.ln_allowed(self.ln_concentration) - self.ln_allowed(proposed),
+                None => 0.0,
+            };
+            // Without a cap nothing is drawn here.
+            if ln_accept >= 0.0 || rng.random::<f64>().ln() < ln_accept {
+                self.ln_concentration = proposed;
+            }
         }
     }
 }

@@ -221,6 +221,14 @@ impl Seats for DirichletMultinomialSeats {
         self.prior.ln_prob_of_sizes(&self.sizes) + self.prior.ln_namings(occupied)
     }
 
+    fn ln_concentration(&self) -> f64 {
+        self.prior.ln_theta
+    }
+
+    fn ln_hyperprior(&self) -> f64 {
+        0.0
+    }
+
     fn refresh(&mut self, _rng: &mut Rng) {}
 }
 

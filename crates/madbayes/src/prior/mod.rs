@@ -2,6 +2,7 @@
 //! -2 s2 log p as the variance s2 -> 0 (Broderick 2013, Sec. 2 and Sup. A).
 
 mod beta_bernoulli;
+mod cap;
 mod concentration;
 mod crp;
 mod dirichlet_multinomial;
@@ -10,6 +11,7 @@ mod feature_laws;
 mod ibp;
 #[cfg(test)]
 mod laws;
+mod partitions;
 mod polya_urn;
 mod rising;
 
@@ -18,6 +20,7 @@ pub use concentration::{Concentration, resample_concentration};
 pub use crp::{Crp, CrpSeats};
 pub use dirichlet_multinomial::{DirichletMultinomial, DirichletMultinomialSeats};
 pub use ibp::{Ibp, resample_mass};
+pub use partitions::PartitionPrior;
 pub use polya_urn::{Base, PolyaUrn, UrnDraw};
 
 use crate::random::Rng;
@@ -43,6 +46,10 @@ pub trait Seats {
     fn charge(&self, out: &mut [f64]);
     /// Log probability of all assignments.
     fn ln_prob(&self) -> f64;
+    /// The current log concentration.
+    fn ln_concentration(&self) -> f64;
+    /// Log density of the current concentration under its own prior, which `ln_prob` leaves out; 0 when it is fixed.
+    fn ln_hyperprior(&self) -> f64;
     /// Once per sweep: redraws what the prior itself is unsure of (its concentration, where that is not fixed).
     fn refresh(&mut self, rng: &mut Rng);
 }

@@ -1,8 +1,9 @@
 //! The least losses for K = 1, 2, ...: up by the best split and down by the cheapest merge, until neither lowers any.
 
 use super::hull::lower_hull;
+use super::path::absolute;
 use crate::data::{Data, Real};
-use crate::hard::{DpMeans, Goal, Ladder, Restarts, seeds};
+use crate::hard::{DpMeans, Goal, Ladder, Restarts, Start, seeds};
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
 use crate::watch::Watch;
@@ -18,9 +19,15 @@ const SWEEPS: usize = 4;
 const WORTHWHILE: f64 = 0.05;
 /// Rounds of fresh seeds; the i-th goes up to 1/(i + 1) of the largest K: few large clusters have the worst local minima.
 const FRESH_ROUNDS: usize = 16;
-/// Passes of a typical fit, and the most runs of one: how far a budget of work goes.
+/// The multiply-adds they may take; the rounds of few clusters come first.
+const FRESH_WORK: f64 = 1.5e9;
+/// Passes from typical fresh seeds.
+const SEEDED_PASSES: f64 = 10.0;
+/// Rows below which crossings are solved from starts of their own, as many as this many multiply-adds allow.
+const FEW_ROWS: usize = 2048;
+const CROSSING_WORK: f64 = 4e6;
 const TYPICAL_PASSES: f64 = 20.0;
-const MOST_RUNS: f64 = 8.0;
+const MOST_RUNS: f64 = 24.0;
 
 /// The best clustering found with K clusters.
 #[derive(Debug, Clone)]
@@ -71,37 +78,44 @@ impl<'a, T: Real> Climb<'a, T> {
     pub fn reach(&mut self, most: usize) {
         let _ = self.sweep(most);
         if self.seeded < most {
-            for round in 1..=FRESH_ROUNDS {
-                let _ = self.seed_anew(most / (round + 1), round as u32);
-            }
+            self.seed_rounds(most);
             self.seeded = most;
             let _ = self.sweep(most);
         }
     }
 
     /// Solves at the penalties where neighbours on the hull cross, at which a solution between them would pay (Eisner &
-    /// Severance 1976), from starts of its own; few clusters first, as far as a budget of multiply-adds goes.
-    pub fn solve_crossings(&mut self, most: usize, budget: f64) {
-        let hull = lower_hull(&self.losses(), 0.0);
-        let mut left = budget;
-        for (i, pair) in hull.windows(2).enumerate() {
-            let work = (self.data.n_rows() * self.data.n_columns() * (pair[1].k + 4)) as f64 * TYPICAL_PASSES;
-            if work > left || self.stopped() {
-                break;
+    /// Severance 1976): from the larger neighbour, and with few rows, where splits and merges alone miss most, from starts
+    /// of its own. With many rows only where a K between the neighbours was missed.
+    pub fn solve_crossings(&mut self, most: usize) {
+        let few = self.data.n_rows() < FEW_ROWS;
+        for pair in lower_hull(&self.losses(), 0.0).windows(2) {
+            if self.stopped() {
+                return;
             }
-            // What is left is shared evenly among the crossings that are left.
-            let runs = (left / work / (hull.len() - 1 - i) as f64).clamp(1.0, MOST_RUNS);
-            left -= work * runs.floor();
-            let _ = self.solve(pair[0].low, most, runs as usize);
+            if few || pair[1].k > pair[0].k + 1 {
+                let centres = absolute(&self.rungs[pair[1].k - 1].offsets, self.data);
+                let _ = self.solve(pair[0].low, most, Start::Given(centres), 1);
+            }
+            if few {
+                let work = (self.data.n_rows() * self.data.n_columns() * (pair[1].k + 4)) as f64 * TYPICAL_PASSES;
+                let _ = self.solve(
+                    pair[0].low,
+                    most,
+                    Start::default(),
+                    (CROSSING_WORK / work).clamp(1.0, MOST_RUNS) as usize,
+                );
+            }
         }
         let _ = self.sweep(most);
     }
 
     /// One fit at a penalty, kept if it is better than what is known for its K.
-    fn solve(&mut self, penalty: f64, most: usize, runs: usize) -> ControlFlow<()> {
+    fn solve(&mut self, penalty: f64, most: usize, start: Start, runs: usize) -> ControlFlow<()> {
         let cap = Some(most.clamp(1, self.data.n_rows()));
         let parameters = DpMeans {
             goal: Goal::Penalty { penalty, max_clusters: cap },
+            start,
             restarts: Restarts::Exactly(runs),
             seed: self.seed,
             threads: self.workers.count(),
@@ -152,17 +166,33 @@ impl<'a, T: Real> Climb<'a, T> {
         ControlFlow::Continue(improved)
     }
 
+    /// Rounds of fresh seeds, those of few clusters first, as far as the work allowed goes.
+    fn seed_rounds(&mut self, most: usize) {
+        let mut work = 0.0;
+        for round in (1..=FRESH_ROUNDS).rev() {
+            let largest = most / (round + 1);
+            work += (self.data.n_rows() * self.data.n_columns() * largest * largest) as f64 * 0.5 * SEEDED_PASSES;
+            if work > FRESH_WORK || self.seed_anew(largest, round as u32).is_break() {
+                return;
+            }
+        }
+    }
+
     /// A start of its own for every K up to `most`: the first K seeds of one D^2 seeding.
     fn seed_anew(&mut self, most: usize, round: u32) -> ControlFlow<()> {
         let (most, d) = (most.min(self.rungs.len()), self.data.n_columns());
         let rng = &mut stream(self.seed, Stream::Restart(round));
         let seeds = if most < 2 { Vec::new() } else { seeds(self.data, most, rng, self.watch) };
-        for k in 2..=most.min(seeds.len() / d) {
-            self.walk(|ladder| {
-                ladder.stand_on(&seeds[..k * d], SEED_PASSES)?;
-                ladder.step_to(k)
-            })?;
-            self.keep_standing();
+        let (data, watch, serial) = (self.data, self.watch, Workers::serial());
+        let found = self.workers.map((seeds.len() / d).saturating_sub(1), |i| {
+            let mut ladder = Ladder::new(data, &serial, watch, PASSES)?;
+            ladder.stand_on(&seeds[..(i + 2) * d], SEED_PASSES).continue_value()?;
+            ladder.step_to(i + 2).continue_value()?;
+            Some((ladder.k(), ladder.loss(), ladder.offsets().to_vec()))
+        });
+        for seeded in found {
+            let Some((k, loss, offsets)) = seeded else { return self.stop() };
+            self.keep(k, loss, &offsets);
         }
         ControlFlow::Continue(())
     }

@@ -9,14 +9,10 @@ use crate::hard::{Ladder, losses, mean_offset, nearest_centres};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 
-/// Passes over all rows for each K, from the centres of a sample.
-const REFINING_PASSES: usize = 3;
-/// Rows up to which there are solves at crossing penalties, and the multiply-adds they may take: with few rows to a cluster
-/// splits and merges alone miss some.
-const CROSSINGS_ROWS: usize = 2048;
-const CROSSINGS_WORK: f64 = 2e8;
+/// Passes over all rows from the centres of a sample, after a first one: only for K that are still optimal then.
+const REFINING_PASSES: usize = 2;
 /// Values below which a computation is too short for threads.
-const SMALL: usize = 1 << 16;
+const SMALL: usize = 1 << 13;
 
 /// Every K that is optimal for some penalty, as far as the losses found tell; for clusters (K >= 1) and features (K >= 0).
 #[derive(Debug, Clone, PartialEq)]
@@ -144,9 +140,7 @@ impl PathSearch {
                 }
                 reached = (2 * reached).min(most);
             }
-            if data.n_rows() < CROSSINGS_ROWS {
-                climb.solve_crossings(beyond(reached), CROSSINGS_WORK);
-            }
+            climb.solve_crossings(beyond(reached));
             reached
         })?;
         if let Some(penalty) = self.least_penalty {
@@ -209,20 +203,24 @@ impl PathSearch {
     ) -> Option<Vec<(usize, f64)>> {
         let workers = self.workers(data);
         let mut ladder = Ladder::new(data, &workers, watch, REFINING_PASSES)?;
-        let mut losses = vec![(1, ladder.loss())];
         centres[0] = absolute(ladder.offsets(), data);
-        for &k in ks.iter().filter(|k| **k > 1) {
-            let reference = data.reference().iter().map(|&r| r.into()).cycle();
-            let offsets: Vec<f64> = centres[k - 1].iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
-            if ladder.stand_on(&offsets, REFINING_PASSES).is_break() {
-                return None;
+        let one = (1, ladder.loss());
+        let mut pass_over = |ks: &[usize], passes: usize| {
+            let mut losses = vec![one];
+            for &k in ks.iter().filter(|k| **k > 1) {
+                let reference = data.reference().iter().map(|&r| r.into()).cycle();
+                let offsets: Vec<f64> = centres[k - 1].iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
+                ladder.stand_on(&offsets, passes).continue_value()?;
+                if ladder.k() == k && losses.last().is_some_and(|(_, loss)| ladder.loss() < *loss) {
+                    losses.push((k, ladder.loss()));
+                    centres[k - 1] = absolute(ladder.offsets(), data);
+                }
             }
-            if ladder.k() == k && losses.last().is_some_and(|(_, loss)| ladder.loss() < *loss) {
-                losses.push((k, ladder.loss()));
-                centres[k - 1] = absolute(ladder.offsets(), data);
-            }
-        }
-        Some(losses)
+            Some(losses)
+        };
+        let losses = pass_over(ks, 1)?;
+        let optimal: Vec<usize> = lower_hull(&losses, 0.0).iter().map(|point| point.k).collect();
+        pass_over(&optimal, REFINING_PASSES)
     }
 
     fn workers<T: Real>(&self, data: &Data<T>) -> Workers {
@@ -245,6 +243,6 @@ pub(super) fn negligible<T: Real>(data: &Data<T>) -> f64 {
     1e-14 * data.total_weight() * data.spreads().iter().map(|s| s * s).sum::<f64>()
 }
 
-fn absolute<T: Real>(offsets: &[f64], data: &Data<T>) -> Vec<f64> {
+pub(super) fn absolute<T: Real>(offsets: &[f64], data: &Data<T>) -> Vec<f64> {
     offsets.iter().zip(data.reference().iter().cycle()).map(|(o, &r)| o + r.into()).collect()
 }

@@ -1,8 +1,7 @@
 //! Some rows instead of all: a reproducible random choice that keeps the order and the weights.
 
 use crate::data::{Data, Real, Rows};
-use crate::random::{Stream, stream};
-use rand::RngExt;
+use crate::random::{Stream, choose_some, stream};
 
 /// Rows of their own, with their weights.
 #[derive(Debug, Clone)]
@@ -18,21 +17,10 @@ pub(super) fn sampled<T: Real>(data: &Data<T>, n: usize, seed: u64) -> Option<Sa
     if data.n_rows() <= n || candidates.len() <= n {
         return None;
     }
-    let mut rng = stream(seed, Stream::Sample);
-    let (mut wanted, mut left) = (n, candidates.len());
-    let mut values = Vec::with_capacity(n * data.n_columns());
-    let mut weights = data.weights().map(|_| Vec::with_capacity(n));
-    for row in candidates {
-        // Each row is taken with the share of what is wanted in what is left (Knuth's selection sampling).
-        if rng.random_range(0..left) < wanted {
-            values.extend_from_slice(data.rows().row(row));
-            if let Some(weights) = &mut weights {
-                weights.push(data.weight(row));
-            }
-            wanted -= 1;
-        }
-        left -= 1;
-    }
+    let chosen = choose_some(candidates.len(), n, &mut stream(seed, Stream::Sample));
+    let rows: Vec<usize> = chosen.into_iter().map(|i| candidates[i]).collect();
+    let values = rows.iter().flat_map(|&row| data.rows().row(row)).copied().collect();
+    let weights = data.weights().map(|_| rows.iter().map(|&row| data.weight(row)).collect());
     Some(SampledRows { values, weights, n_columns: data.n_columns() })
 }
 

@@ -1,7 +1,9 @@
 //! Structures that models are about: which rows belong together, and which rows have which features.
 
 mod allocation;
+mod compact;
 mod partition;
 
 pub use allocation::{Allocation, ones};
+pub use compact::CompactPartition;
 pub use partition::{AllPartitions, Partition};

@@ -30,6 +30,13 @@ impl Partition {
         Partition { labels, sizes }
     }
 
+    /// From labels that are in order of first appearance already.
+    pub(super) fn from_canonical(labels: Vec<u32>, n_groups: usize) -> Self {
+        let mut sizes = vec![0; n_groups];
+        labels.iter().for_each(|&label| sizes[label as usize] += 1);
+        Partition { labels, sizes }
+    }
+
     /// The group of each row.
     pub fn labels(&self) -> &[u32] {
         &self.labels

@@ -42,26 +42,31 @@ impl LiveLabels {
         self.group_of_slot[self.slot_of_row[row] as usize] as usize
     }
 
+    /// Rows in a group.
+    pub fn size(&self, group: usize) -> usize {
+        self.sizes[group] as usize
+    }
+
     /// The group of every row.
     pub fn to_vec(&self) -> Vec<u32> {
         self.slot_of_row.iter().map(|&slot| self.group_of_slot[slot as usize]).collect()
     }
 
     /// Takes a row out of its group; true if the group is now empty.
-    pub(super) fn leave(&mut self, row: usize) -> bool {
+    pub(crate) fn leave(&mut self, row: usize) -> bool {
         let group = self.group(row);
         self.sizes[group] -= 1;
         self.sizes[group] == 0
     }
 
     /// Puts a row that is out into a group.
-    pub(super) fn join(&mut self, row: usize, group: usize) {
+    pub(crate) fn join(&mut self, row: usize, group: usize) {
         self.slot_of_row[row] = self.slot_of_group[group];
         self.sizes[group] += 1;
     }
 
     /// An empty group with number K.
-    pub(super) fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         let group = self.slot_of_group.len() as u32;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.group_of_slot.push(0);
@@ -73,7 +78,7 @@ impl LiveLabels {
     }
 
     /// Removes an empty group; the last takes its number.
-    pub(super) fn close(&mut self, group: usize) {
+    pub(crate) fn close(&mut self, group: usize) {
         self.free.push(self.slot_of_group.swap_remove(group));
         self.sizes.swap_remove(group);
         if let Some(&moved) = self.slot_of_group.get(group) {

@@ -2,6 +2,7 @@
 
 mod automatic;
 mod brute_force;
+mod chains;
 mod common;
 mod feature_path;
 mod features;

@@ -1,5 +1,6 @@
 //! Real data with known answers, where the shared data sets are beside the project.
 
+use crate::common::galaxies::{Prior, number_of_clusters, velocities};
 use madbayes::hard::{DpMeans, Restarts};
 use madbayes::metrics::adjusted_rand_index;
 use madbayes::select::{PathSearch, automatic, fit_exactly};
@@ -113,4 +114,24 @@ fn no_fit_at_a_penalty_beats_the_path_by_half_a_percent(#[case] name: &str, #[ca
         let ours = point.loss + (point.k - 1) as f64 * penalty;
         assert!(ours <= 1.005 * objective, "K {}: {}", point.k, ours / objective);
     }
+}
+
+#[test]
+fn galaxies_fall_into_more_clusters_the_narrower_and_the_more_welcome_clusters_are() {
+    let Some(velocities) = velocities() else { return };
+    assert_eq!(velocities.len(), 82);
+    let of = |prior: Prior| {
+        let found = number_of_clusters(&velocities, prior, 1000);
+        println!("{prior:?}: mean {:.2}, R-hat {:.3}, {:.3?}", found.mean, found.r_hat, found.probabilities);
+        assert!(found.r_hat < 1.1, "chains from one and from 20 clusters must agree: R-hat {}", found.r_hat);
+        found
+    };
+    let middle = of(Prior::default());
+    let (narrow, wide) = (of(Prior { spread: 0.5, ..Prior::default() }), of(Prior { spread: 2.0, ..Prior::default() }));
+    assert!(narrow.mean > middle.mean + 0.5 && middle.mean > wide.mean + 0.5);
+    let fixed = |alpha| of(Prior { concentration: Some(alpha), ..Prior::default() });
+    assert!(fixed(2.0).mean > fixed(0.5).mean + 0.5);
+    // With one column, separate variances are the whole covariance.
+    let diagonal = of(Prior { diagonal: true, ..Prior::default() });
+    assert!((diagonal.mean - middle.mean).abs() < 0.3, "{} {}", diagonal.mean, middle.mean);
 }

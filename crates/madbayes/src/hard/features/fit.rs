@@ -11,10 +11,9 @@ use super::{FeatureGoal, collapsed::sweep_collapsed};
 use crate::data::{Data, Real, Rows};
 use crate::error::Result;
 use crate::parallel::Workers;
-use crate::random::{Stream, stream};
+use crate::random::{Stream, choose_some, stream};
 use crate::structure::Allocation;
 use crate::watch::{Unwatched, Watch};
-use rand::RngExt;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -140,17 +139,7 @@ impl<'a, T: Real> Fit<'a, T> {
     /// The rows that starts and polishing see, in order; none when all are few enough.
     fn sample(&self) -> Option<Vec<usize>> {
         let n = self.data.n_rows();
-        let mut rng = stream(self.parameters.seed, Stream::Sample);
-        (n > SAMPLE).then(|| {
-            // Each row with the probability that makes the sample full (Knuth's selection sampling).
-            let mut rows = Vec::with_capacity(SAMPLE);
-            for row in 0..n {
-                if ((n - row) as f64) * rng.random::<f64>() < (SAMPLE - rows.len()) as f64 {
-                    rows.push(row);
-                }
-            }
-            rows
-        })
+        (n > SAMPLE).then(|| choose_some(n, SAMPLE, &mut stream(self.parameters.seed, Stream::Sample)))
     }
 
     /// The allocation to start from, where one or its components are given.

@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub mod buffet;
+pub mod calibration;
 pub mod exact;
+pub mod galaxies;
+pub mod likelihoods;
 
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, FeatureGoal, Goal, Start};
