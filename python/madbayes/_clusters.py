@@ -258,7 +258,8 @@ class DPMeans(_Centres):
         distribution of the same spread.
     algorithm : {"parallel", "serial", "collapsed"}, default="parallel"
         All rows at once with split, merge and swap moves; row after row as in [2]_; row after row with the means following
-        every move ([1]_, Alg. 2). For counts: all rows at once, then row after row, and merges; or row after row alone.
+        every move ([1]_, Alg. 2). For counts: all rows at once, then row after row; or row after row alone; splits,
+        merges and swaps in both.
     init : {"++", "mean"} or array-like of shape (n_centres, n_features), default="++"
         Where a run begins; "++" for counts.
     n_init : int or "auto", default="auto"

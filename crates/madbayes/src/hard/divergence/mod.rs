@@ -1,6 +1,7 @@
 //! DP-means with Kullback-Leibler divergence, for rows of counts: sum_n x_n. KL(x_n/x_n. || centre) + (K - 1) penalty, the
 //! limit of the Dirichlet process mixture of multinomials; a centre is the share of each column in its cluster's counts.
 
+mod moves;
 mod run;
 mod tallies;
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! One run of DP-means with Kullback-Leibler divergence: a seeded start, frozen passes, collapsed sweeps and merges, on
+//! One run of DP-means with Kullback-Leibler divergence: a seeded start, frozen passes, collapsed sweeps, merges and moves, on
 //! sum_n x_n. KL(x_n/x_n. || C/C.) + (K - 1) penalty with C the summed counts of the row's cluster.
 
-use super::tallies::{Distributions, Merging, Tallies, negentropy};
+use super::tallies::{Distributions, Merging, Tallies, lowest, negentropy};
 use super::{ROWS, Tried};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
@@ -19,10 +19,11 @@ use std::collections::HashSet;
 
 /// Rows on which the seeds are sought; more are thinned evenly.
 const SAMPLE: usize = 4096;
-/// Rounds in which rows go where joining costs least before the first pass.
-const START_ROUNDS: usize = 3;
+/// The share of all counts that is mixed into the seeds, and into the clusters in each round before the first pass.
+const SEED_SHARE: f64 = 0.5;
+const ROUND_SHARES: [f64; 3] = [0.5, 0.2, 0.05];
 /// A change must be larger than this share of what is summed: rounding does not move rows.
-const MARGIN: f64 = 1e-12;
+pub(super) const MARGIN: f64 = 1e-12;
 
 /// The problem of one fit.
 pub struct Problem<'a> {
@@ -32,6 +33,8 @@ pub struct Problem<'a> {
     pub goal: Goal,
     /// Whether frozen passes come before sweeps.
     pub frozen: bool,
+    /// Whether clusters are split and swapped where nothing else helps.
+    pub moves: bool,
     pub max_passes: usize,
     pub tolerance: f64,
     pub workers: &'a Workers,
@@ -39,9 +42,9 @@ pub struct Problem<'a> {
 }
 
 /// Where a run stands.
-struct State {
-    labels: Vec<u32>,
-    tallies: Tallies,
+pub(super) struct State {
+    pub labels: Vec<u32>,
+    pub tallies: Tallies,
     trace: Vec<f64>,
     stopped: bool,
 }
@@ -49,7 +52,17 @@ struct State {
 impl<'a> Problem<'a> {
     pub fn new(counts: &'a Counts, goal: Goal, workers: &'a Workers, watch: &'a dyn Watch) -> Self {
         let negentropies = (0..counts.n_rows()).map(|n| negentropy(counts.row(n).1, counts.total(n))).collect();
-        Problem { counts, negentropies, goal, frozen: true, max_passes: 300, tolerance: 0.0, workers, watch }
+        Problem {
+            counts,
+            negentropies,
+            goal,
+            frozen: true,
+            moves: true,
+            max_passes: 300,
+            tolerance: 0.0,
+            workers,
+            watch,
+        }
     }
 
     /// A run from seeds of its own.
@@ -58,7 +71,7 @@ impl<'a> Problem<'a> {
         self.improve(number, labels, rng)
     }
 
-    /// From labels to labels that no pass, sweep or merge improves.
+    /// From labels to labels that no pass, sweep, merge, split or swap improves.
     pub fn improve(&self, number: usize, labels: Vec<u32>, rng: &mut Rng) -> Result<Tried> {
         let mut state = self.seated(labels, vec![]);
         let mut order: Vec<usize> = (0..self.counts.n_rows()).collect();
@@ -89,8 +102,11 @@ impl<'a> Problem<'a> {
                 }
                 let now = state.trace[state.trace.len() - 1];
                 if !state.stopped && (moved == 0 || before - now < self.tolerance * now) {
-                    converged = true;
-                    break;
+                    if self.splits_and_swaps(&mut state, rng) == 0 {
+                        converged = !state.stopped;
+                        break;
+                    }
+                    self.record(&mut state, number);
                 }
             }
         }
@@ -111,7 +127,7 @@ impl<'a> Problem<'a> {
         State { labels, tallies, trace, stopped: false }
     }
 
-    fn reseat(&self, state: &mut State) {
+    pub(super) fn reseat(&self, state: &mut State) {
         let stopped = state.stopped;
         *state = self.seated(std::mem::take(&mut state.labels), std::mem::take(&mut state.trace));
         state.stopped = stopped;
@@ -255,8 +271,9 @@ impl<'a> Problem<'a> {
         Ok(())
     }
 
-    /// Labels to begin with: seeds drawn with probability proportional to what joining the nearest seed costs, the best of
-    /// several draws each time; with a penalty as long as the best one pays for it. Then rows go where joining costs least.
+    /// Labels to begin with: seeds drawn with probability proportional to the divergence from the nearest seed, the best of several
+    /// draws each time; with a penalty as long as the best one pays for it. Then rows go to the nearest, a few times. All counts are
+    /// mixed into the seeds, since a single row lacks most columns of its cluster.
     fn start(&self, rng: &mut Rng) -> Vec<u32> {
         let n = self.counts.n_rows();
         let step = n.div_ceil(SAMPLE);
@@ -265,8 +282,11 @@ impl<'a> Problem<'a> {
         if totals.iter().sum::<f64>() <= 0.0 {
             return vec![0; n];
         }
+        let mut overall = Tallies::of(self.counts, &vec![0; n], 1).into_counts();
+        let total = self.counts.grand_total();
+        overall.iter_mut().for_each(|count| *count /= total);
         let mut seeds = vec![rows[draw(&totals, rng)]];
-        let mut pays = self.joining_seed(&rows, seeds[0]);
+        let mut pays = self.divergences_from(&rows, seeds[0], &overall);
         while seeds.len() < self.goal.cap().min(rows.len()) {
             let loss: f64 = pays.iter().sum();
             if loss <= 0.0 || self.watch.step(&Step::Chunk).is_break() {
@@ -275,7 +295,7 @@ impl<'a> Problem<'a> {
             let draws = 2 + seeds.len().ilog2() as usize;
             let candidates = (0..draws).map(|_| {
                 let seed = rows[draw(&pays, rng)];
-                let mut with_seed = self.joining_seed(&rows, seed);
+                let mut with_seed = self.divergences_from(&rows, seed, &overall);
                 with_seed.iter_mut().zip(&pays).for_each(|(new, old)| *new = new.min(*old));
                 (with_seed.iter().sum::<f64>(), seed, with_seed)
             });
@@ -286,52 +306,48 @@ impl<'a> Problem<'a> {
             seeds.push(seed);
             pays = with_seed;
         }
-        let seed_labels: Vec<u32> = (0..seeds.len() as u32).collect();
-        let mut labels = vec![u32::MAX; n];
-        seeds.iter().zip(&seed_labels).for_each(|(&row, &label)| labels[row] = label);
-        for _ in 0..START_ROUNDS {
+        let mut tallies = self.alone(&seeds);
+        let mut labels = vec![0; n];
+        for share in ROUND_SHARES {
             if self.watch.step(&Step::Chunk).is_break() {
                 break;
             }
-            labels = self.cheapest_to_join(&labels, seeds.len());
+            labels = self.nearest(&Distributions::smoothed(&tallies, &overall, share));
+            tallies = Tallies::of(self.counts, &labels, seeds.len());
         }
-        labels.iter_mut().filter(|label| **label == u32::MAX).for_each(|label| *label = 0);
         labels
     }
 
-    /// What it costs each row to be together with this one, and nobody else.
-    fn joining_seed(&self, rows: &[usize], seed: usize) -> Vec<f64> {
-        let (columns, values) = self.counts.row(seed);
-        let mut tally = vec![0.0; self.counts.n_columns()];
-        columns.iter().zip(values).for_each(|(&column, x)| tally[column as usize] = *x);
-        let alone = Tallies::new(tally, self.counts.n_columns());
-        rows.iter().map(|&row| self.joining(&alone, 0, row)).collect()
+    /// A cluster for each of these rows.
+    fn alone(&self, rows: &[usize]) -> Tallies {
+        let v = self.counts.n_columns();
+        let mut tallies = Tallies::new(vec![0.0; rows.len() * v], v);
+        rows.iter().enumerate().for_each(|(cluster, &row)| tallies.add(cluster, self.counts, row));
+        tallies
     }
 
-    fn joining(&self, tallies: &Tallies, cluster: usize, row: usize) -> f64 {
-        let (columns, values) = self.counts.row(row);
-        let cost = tallies.joining(cluster, columns, values, self.counts.total(row), self.negentropies[row]);
-        if cost > self.margin(row) { cost } else { 0.0 }
+    /// The divergence of each row from this one.
+    fn divergences_from(&self, rows: &[usize], seed: usize, overall: &[f64]) -> Vec<f64> {
+        let distribution = Distributions::smoothed(&self.alone(&[seed]), overall, SEED_SHARE);
+        let mut divergence = Vec::new();
+        let from = |row: &usize| {
+            let (columns, values) = self.counts.row(*row);
+            distribution.divergences(columns, values, self.negentropies[*row], &mut divergence);
+            divergence[0]
+        };
+        rows.iter().map(from).collect()
     }
 
-    /// Every row where joining costs least, the sums held still: a row without a label is in no cluster yet, others favour
-    /// the one they are in. Better for a start than the divergence, which is infinite wherever a column is missing.
-    fn cheapest_to_join(&self, labels: &[u32], k: usize) -> Vec<u32> {
-        let mut tallies = Tallies::new(vec![0.0; k * self.counts.n_columns()], self.counts.n_columns());
-        for (row, &label) in labels.iter().enumerate().filter(|(_, label)| **label != u32::MAX) {
-            tallies.add(label as usize, self.counts, row);
-        }
-        let parts = self.workers.map(labels.len().div_ceil(ROWS), |chunk| {
-            let rows = chunk * ROWS..((chunk + 1) * ROWS).min(labels.len());
+    /// The nearest distribution of every row.
+    fn nearest(&self, distributions: &Distributions) -> Vec<u32> {
+        let n = self.counts.n_rows();
+        let parts = self.workers.map(n.div_ceil(ROWS), |chunk| {
+            let mut divergences = Vec::new();
+            let rows = chunk * ROWS..((chunk + 1) * ROWS).min(n);
             let nearest = rows.map(|row| {
-                let mut best = (u32::MAX, f64::INFINITY);
-                for cluster in 0..k {
-                    let cost = self.joining(&tallies, cluster, row);
-                    if cost < best.1 || cost == best.1 && cluster as u32 == labels[row] {
-                        best = (cluster as u32, cost);
-                    }
-                }
-                best.0
+                let (columns, values) = self.counts.row(row);
+                distributions.divergences(columns, values, self.negentropies[row], &mut divergences);
+                lowest(&divergences).0
             });
             nearest.collect::<Vec<u32>>()
         });

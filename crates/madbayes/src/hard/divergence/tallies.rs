@@ -109,6 +109,19 @@ impl Distributions {
         Distributions { n_clusters: k, logs }
     }
 
+    /// The same with a share of all counts mixed in, so that every divergence is finite.
+    pub fn smoothed(tallies: &Tallies, overall: &[f64], share: f64) -> Self {
+        let k = tallies.len();
+        let mut logs = vec![0.0; k * tallies.n_columns];
+        for cluster in 0..k {
+            let own = (1.0 - share) / tallies.total(cluster).max(f64::MIN_POSITIVE);
+            for (column, (count, p)) in tallies.tally(cluster).iter().zip(overall).enumerate() {
+                logs[column * k + cluster] = (own * count + share * p).ln();
+            }
+        }
+        Distributions { n_clusters: k, logs }
+    }
+
     /// x. KL(x/x. || C/C.) for every cluster: infinite where the row has a column that the cluster has not.
     pub fn divergences(&self, columns: &[u32], values: &[f64], negentropy: f64, out: &mut Vec<f64>) {
         out.clear();
@@ -147,11 +160,16 @@ impl Merging {
 
     /// The cheapest pair and its cost, the lower number first; none where one cluster is left.
     pub fn cheapest(&self) -> Option<(usize, usize, f64)> {
+        self.cheapest_without(usize::MAX)
+    }
+
+    /// The same among all clusters but one.
+    pub fn cheapest_without(&self, cluster: usize) -> Option<(usize, usize, f64)> {
         let k = self.into.len();
         let mut best = (0, 0, f64::INFINITY);
         for i in 0..k {
             for j in 0..i {
-                if self.costs[i * k + j] < best.2 {
+                if self.costs[i * k + j] < best.2 && i != cluster && j != cluster {
                     best = (j, i, self.costs[i * k + j]);
                 }
             }
@@ -206,7 +224,7 @@ pub fn nearest_distributions(counts: &Counts, tallies: &Tallies, workers: &Worke
 }
 
 /// The first of the lowest.
-fn lowest(costs: &[f64]) -> (u32, f64) {
+pub(super) fn lowest(costs: &[f64]) -> (u32, f64) {
     let mut best = (0, costs[0]);
     for (k, &cost) in costs.iter().enumerate() {
         if cost < best.1 {
