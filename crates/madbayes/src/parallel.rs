@@ -16,7 +16,7 @@ pub struct Workers {
 
 impl Workers {
     /// No threads but the caller's.
-    pub fn serial() -> Self {
+    pub const fn serial() -> Self {
         Workers { pool: None }
     }
 
@@ -57,6 +57,14 @@ impl Workers {
         }
     }
 
+    /// Both, at the same time where there are threads.
+    pub fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        match &self.pool {
+            Some(pool) => pool.join(a, b),
+            None => (a(), b()),
+        }
+    }
+
     /// `task(i, &mut items[i])` for every item, results in the order of the items.
     pub fn map_mut<S: Send, R: Send>(
         &self,
@@ -89,6 +97,7 @@ mod tests {
             });
             assert_eq!(seen, (0..100).collect::<Vec<_>>());
             assert_eq!(items[99], 100);
+            assert_eq!(workers.both(|| 1, || workers.map(3, |i| i)), (1, vec![0, 1, 2]));
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::random::{Stream, stream};
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 
+/// Values below which one scan of all rows is too short for threads.
+const SMALL: usize = 1 << 15;
+static SERIAL: Workers = Workers::serial();
 /// Passes of one step from K to a neighbour.
 const PASSES: usize = 20;
 /// Passes from fresh seeds before the first moves.
@@ -26,6 +29,8 @@ const SEEDED_PASSES: f64 = 10.0;
 /// Rows below which crossings are solved from starts of their own, as many as this many multiply-adds allow.
 const FEW_ROWS: usize = 2048;
 const CROSSING_WORK: f64 = 4e6;
+/// With more rows, the multiply-adds that one pass each of all crossings solved may take.
+const GAP_WORK: usize = 1_200_000;
 const TYPICAL_PASSES: f64 = 20.0;
 const MOST_RUNS: f64 = 24.0;
 
@@ -58,7 +63,8 @@ pub(super) struct Climb<'a, T> {
 impl<'a, T: Real> Climb<'a, T> {
     /// With all rows in one cluster.
     pub fn new(data: &'a Data<'a, T>, workers: &'a Workers, watch: &'a dyn Watch, seed: u64) -> Self {
-        let ladder = Ladder::new(data, workers, watch, PASSES);
+        let small = data.n_rows() * data.n_columns() < SMALL;
+        let ladder = Ladder::new(data, if small { &SERIAL } else { workers }, watch, PASSES);
         let mut climb = Climb { data, workers, watch, seed, ladder, standing: 0, seeded: 1, rungs: Vec::new() };
         climb.keep_standing();
         climb
@@ -76,56 +82,62 @@ impl<'a, T: Real> Climb<'a, T> {
 
     /// Rungs for all K up to `most`, or as far as there are distinct rows.
     pub fn reach(&mut self, most: usize) {
-        let _ = self.sweep(most);
-        if self.seeded < most {
-            self.seed_rounds(most);
-            self.seeded = most;
+        let (data, workers, watch, seed) = (self.data, self.workers, self.watch, self.seed);
+        if self.seeded >= most {
             let _ = self.sweep(most);
+            return;
         }
+        self.seeded = most;
+        let (found, _) = workers.both(|| from_fresh_seeds(data, most, seed, workers, watch), || self.sweep(most));
+        for seeded in found {
+            let Some((k, loss, offsets)) = seeded else {
+                let _ = self.stop();
+                return;
+            };
+            self.keep(k, loss, &offsets);
+        }
+        let _ = self.sweep(most);
     }
 
     /// Solves at the penalties where neighbours on the hull cross, at which a solution between them would pay (Eisner &
     /// Severance 1976): from the larger neighbour, and with few rows, where splits and merges alone miss most, from starts
-    /// of its own. With many rows only where a K between the neighbours was missed.
-    pub fn solve_crossings(&mut self, most: usize) {
+    /// of its own. With many rows only where a K between the neighbours was missed, the fewest clusters first.
+    pub fn solve_crossings(&mut self, most: usize, workers: &Workers) {
         let few = self.data.n_rows() < FEW_ROWS;
+        let mut starts = Vec::new();
+        let mut gap_work = 0;
         for pair in lower_hull(&self.losses(), 0.0).windows(2) {
-            if self.stopped() {
-                return;
+            let gap = !few && pair[1].k > pair[0].k + 1;
+            if gap {
+                gap_work += self.data.n_rows() * self.data.n_columns() * pair[1].k;
             }
-            if few || pair[1].k > pair[0].k + 1 {
+            if few || gap && gap_work <= GAP_WORK {
                 let centres = absolute(&self.rungs[pair[1].k - 1].offsets, self.data);
-                let _ = self.solve(pair[0].low, most, Start::Given(centres), 1);
+                starts.push((pair[0].low, Start::Given(centres), 1));
             }
             if few {
                 let work = (self.data.n_rows() * self.data.n_columns() * (pair[1].k + 4)) as f64 * TYPICAL_PASSES;
-                let _ = self.solve(
-                    pair[0].low,
-                    most,
-                    Start::default(),
-                    (CROSSING_WORK / work).clamp(1.0, MOST_RUNS) as usize,
-                );
+                let runs = (CROSSING_WORK / work).clamp(1.0, MOST_RUNS) as usize;
+                starts.push((pair[0].low, Start::default(), runs));
+            }
+        }
+        let cap = Some(most.clamp(1, self.data.n_rows()));
+        let (data, watch, seed) = (self.data, self.watch, self.seed);
+        let fits = workers.map(starts.len(), |i| {
+            let (penalty, start, runs) = starts[i].clone();
+            let goal = Goal::Penalty { penalty, max_clusters: cap };
+            let restarts = Restarts::Exactly(runs);
+            DpMeans { goal, start, restarts, seed, threads: 1, ..DpMeans::default() }.fit(data, watch)
+        });
+        for fit in fits.into_iter().flatten() {
+            let reference = data.reference().iter().map(|&r| r.into()).cycle();
+            let offsets: Vec<f64> = fit.centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
+            self.keep(fit.n_clusters(), fit.loss(), &offsets);
+            if fit.stopped {
+                let _ = self.stop();
             }
         }
         let _ = self.sweep(most);
-    }
-
-    /// One fit at a penalty, kept if it is better than what is known for its K.
-    fn solve(&mut self, penalty: f64, most: usize, start: Start, runs: usize) -> ControlFlow<()> {
-        let cap = Some(most.clamp(1, self.data.n_rows()));
-        let parameters = DpMeans {
-            goal: Goal::Penalty { penalty, max_clusters: cap },
-            start,
-            restarts: Restarts::Exactly(runs),
-            seed: self.seed,
-            threads: self.workers.count(),
-            ..DpMeans::default()
-        };
-        let Ok(fit) = parameters.fit(self.data, self.watch) else { return ControlFlow::Continue(()) };
-        let reference = self.data.reference().iter().map(|&r| r.into()).cycle();
-        let offsets: Vec<f64> = fit.centres.iter().zip(reference).map(|(c, r): (&f64, f64)| c - r).collect();
-        self.keep(fit.n_clusters(), fit.loss(), &offsets);
-        if fit.stopped { self.stop() } else { ControlFlow::Continue(()) }
     }
 
     /// Up and down until no rung gets better.
@@ -164,37 +176,6 @@ impl<'a, T: Real> Climb<'a, T> {
             }
         }
         ControlFlow::Continue(improved)
-    }
-
-    /// Rounds of fresh seeds, those of few clusters first, as far as the work allowed goes.
-    fn seed_rounds(&mut self, most: usize) {
-        let mut work = 0.0;
-        for round in (1..=FRESH_ROUNDS).rev() {
-            let largest = most / (round + 1);
-            work += (self.data.n_rows() * self.data.n_columns() * largest * largest) as f64 * 0.5 * SEEDED_PASSES;
-            if work > FRESH_WORK || self.seed_anew(largest, round as u32).is_break() {
-                return;
-            }
-        }
-    }
-
-    /// A start of its own for every K up to `most`: the first K seeds of one D^2 seeding.
-    fn seed_anew(&mut self, most: usize, round: u32) -> ControlFlow<()> {
-        let (most, d) = (most.min(self.rungs.len()), self.data.n_columns());
-        let rng = &mut stream(self.seed, Stream::Restart(round));
-        let seeds = if most < 2 { Vec::new() } else { seeds(self.data, most, rng, self.watch) };
-        let (data, watch, serial) = (self.data, self.watch, Workers::serial());
-        let found = self.workers.map((seeds.len() / d).saturating_sub(1), |i| {
-            let mut ladder = Ladder::new(data, &serial, watch, PASSES)?;
-            ladder.stand_on(&seeds[..(i + 2) * d], SEED_PASSES).continue_value()?;
-            ladder.step_to(i + 2).continue_value()?;
-            Some((ladder.k(), ladder.loss(), ladder.offsets().to_vec()))
-        });
-        for seeded in found {
-            let Some((k, loss, offsets)) = seeded else { return self.stop() };
-            self.keep(k, loss, &offsets);
-        }
-        ControlFlow::Continue(())
     }
 
     /// From the rung of one K to another K; whether that one is better than what was there.
@@ -252,4 +233,37 @@ impl<'a, T: Real> Climb<'a, T> {
         self.standing = 0;
         worthwhile
     }
+}
+
+/// (K, loss, centres) from rounds of fresh seeds, those of few clusters first, as far as the work allowed goes: in every round
+/// a start of its own for each K, the first K seeds of one D^2 seeding. None once the watch has said stop.
+fn from_fresh_seeds<T: Real>(
+    data: &Data<T>,
+    most: usize,
+    seed: u64,
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> Vec<Option<(usize, f64, Vec<f64>)>> {
+    let mut work = 0.0;
+    let rounds: Vec<(usize, u32)> = (1..=FRESH_ROUNDS)
+        .rev()
+        .map(|round| (most / (round + 1), round as u32))
+        .take_while(|(largest, _)| {
+            work += (data.n_rows() * data.n_columns() * largest * largest) as f64 * 0.5 * SEEDED_PASSES;
+            work <= FRESH_WORK
+        })
+        .filter(|(largest, _)| *largest >= 2)
+        .collect();
+    let seeds = workers.map(rounds.len(), |i| {
+        let (largest, round) = rounds[i];
+        seeds(data, largest, &mut stream(seed, Stream::Restart(round)), watch)
+    });
+    let d = data.n_columns();
+    let starts: Vec<&[f64]> = seeds.iter().flat_map(|seeds| (2..=seeds.len() / d).map(|k| &seeds[..k * d])).collect();
+    workers.map(starts.len(), |i| {
+        let mut ladder = Ladder::new(data, &SERIAL, watch, PASSES)?;
+        ladder.stand_on(starts[i], SEED_PASSES).continue_value()?;
+        ladder.step_to(starts[i].len() / d).continue_value()?;
+        Some((ladder.k(), ladder.loss(), ladder.offsets().to_vec()))
+    })
 }

@@ -140,7 +140,7 @@ impl PathSearch {
                 }
                 reached = (2 * reached).min(most);
             }
-            climb.solve_crossings(beyond(reached));
+            climb.solve_crossings(beyond(reached), &Workers::new(self.threads));
             reached
         })?;
         if let Some(penalty) = self.least_penalty {
