@@ -36,7 +36,7 @@
 //! # The rooms
 //!
 //! Each imports only from those before it: [`counts`], [`data`], [`error`], [`special`], [`watch`], [`parallel`], [`random`],
-//! [`linalg`], [`prepare`] -> [`structure`] -> [`metrics`] -> [`prior`] | [`likelihood`] -> [`simulate`] -> [`scan`] |
+//! [`linalg`], [`prepare`] -> [`structure`] -> [`metrics`] -> [`prior`] | [`likelihood`] | [`separator`] -> [`simulate`] -> [`scan`] |
 //! [`sweep`] -> [`hard`] | [`gibbs`] -> [`select`] -> [`model`].
 //!
 //! Two loops do the work. The [`scan`](scan::scan) holds parameters still and sees all rows at once, in chunks, on all
@@ -67,6 +67,7 @@ pub mod prior;
 pub mod random;
 pub mod scan;
 pub mod select;
+pub mod separator;
 pub mod simulate;
 pub mod special;
 pub mod structure;

@@ -22,6 +22,10 @@ pub enum Stream {
     Reference(u32),
     /// Which rows are looked at first.
     Sample,
+    /// Hyperplanes of an empty group.
+    Pool,
+    /// Hyperplanes of the i-th chain.
+    Hyperplanes(u32),
 }
 
 /// The stream of `seed` that belongs to `purpose`.
@@ -33,6 +37,8 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
         Stream::Prior => 4 << 32,
         Stream::Reference(i) => (9 << 32) | u64::from(i),
         Stream::Sample => 10 << 32,
+        Stream::Pool => 11 << 32,
+        Stream::Hyperplanes(i) => (12 << 32) | u64::from(i),
     };
     let mut rng = Rng::seed_from_u64(seed);
     rng.set_stream(number);

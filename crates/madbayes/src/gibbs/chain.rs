@@ -4,6 +4,7 @@ use super::kernel::Kernel;
 use crate::error::{Error, Result};
 use crate::prior::PartitionPrior;
 use crate::random::{Rng, RngState};
+use crate::separator::HyperplaneState;
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Step, Watch};
 use serde::{Deserialize, Serialize};
@@ -88,6 +89,9 @@ pub struct ChainState {
     pub sweeps: usize,
     /// The chain's random stream.
     pub rng: RngState,
+    /// Hyperplanes of a discriminative term, once they play a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hyperplanes: Option<HyperplaneState>,
 }
 
 impl ChainState {
@@ -142,6 +146,7 @@ pub(super) fn run_chain(
             ln_concentration: kernel.ln_concentration(),
             sweeps: done,
             rng: RngState::from(&*rng),
+            hyperplanes: kernel.hyperplane_state(),
         },
         stopped: false,
     };
@@ -158,6 +163,7 @@ pub(super) fn run_chain(
         chain.state.ln_concentration = kernel.ln_concentration();
         chain.state.sweeps = done + 1;
         chain.state.rng = RngState::from(&*rng);
+        chain.state.hyperplanes = kernel.hyperplane_state();
         (0..n_rows).for_each(|row| chain.state.labels[row] = kernel.labels.group(row) as u32);
         let draw = || CompactPartition::from_groups(k, chain.state.labels.iter().copied());
         if best.as_ref().is_none_or(|(_, best)| ln_joint > *best) {

@@ -5,7 +5,8 @@ use super::kernel::{Kernel, MakeGroups};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::prior::PartitionPrior;
-use crate::random::{Rng, Stream, stream};
+use crate::random::{Rng, RngState, Stream, stream};
+use crate::separator::Separation;
 use crate::structure::Partition;
 use crate::watch::{Step, Watch};
 use rand::RngExt;
@@ -112,11 +113,27 @@ impl MixtureSampler {
 
     /// Runs all chains. Stopped by the watch, they keep what they have.
     pub fn fit<'g>(&self, n_rows: usize, make_groups: MakeGroups<'_, 'g>, watch: &dyn Watch) -> Result<Vec<Chain>> {
+        self.fit_separated(n_rows, make_groups, None, watch)
+    }
+
+    /// The same with a discriminative term, after some sweeps without it.
+    pub fn fit_separated<'g>(
+        &self,
+        n_rows: usize,
+        make_groups: MakeGroups<'_, 'g>,
+        separation: Option<&'g Separation<'g>>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Chain>> {
         self.check(n_rows)?;
-        self.run(self.chains, make_groups, watch, |number| {
+        self.run(self.chains, make_groups, separation, watch, |number| {
             let mut rng = stream(self.seed, Stream::Chain(number as u32));
-            let labels = self.first_labels(n_rows, &mut rng);
-            (labels, self.prior.ln_concentration(), 0, rng)
+            ChainState {
+                labels: self.first_labels(n_rows, &mut rng),
+                ln_concentration: self.prior.ln_concentration(),
+                sweeps: 0,
+                rng: RngState::from(&rng),
+                hyperplanes: None,
+            }
         })
     }
 
@@ -128,6 +145,18 @@ impl MixtureSampler {
         n_rows: usize,
         states: &[ChainState],
         make_groups: MakeGroups<'_, 'g>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Chain>> {
+        self.resume_separated(n_rows, states, make_groups, None, watch)
+    }
+
+    /// The same with a discriminative term.
+    pub fn resume_separated<'g>(
+        &self,
+        n_rows: usize,
+        states: &[ChainState],
+        make_groups: MakeGroups<'_, 'g>,
+        separation: Option<&'g Separation<'g>>,
         watch: &dyn Watch,
     ) -> Result<Vec<Chain>> {
         MixtureSampler { start: ChainStart::One, ..self.clone() }.check(n_rows)?;
@@ -142,24 +171,29 @@ impl MixtureSampler {
                 ));
             }
         }
-        self.run(states.len(), make_groups, watch, |number| {
-            let state = &states[number];
-            (state.labels.clone(), state.ln_concentration, state.sweeps, Rng::from(state.rng))
-        })
+        self.run(states.len(), make_groups, separation, watch, |number| states[number].clone())
     }
 
     fn run<'g>(
         &self,
         chains: usize,
         make_groups: MakeGroups<'_, 'g>,
+        separation: Option<&'g Separation<'g>>,
         watch: &dyn Watch,
-        begin: impl Fn(usize) -> (Vec<u32>, f64, usize, Rng) + Sync,
+        begin: impl Fn(usize) -> ChainState + Sync,
     ) -> Result<Vec<Chain>> {
-        let workers = if chains == 1 { Workers::serial() } else { Workers::new(self.threads) };
+        let threads = Workers::new(self.threads);
+        let workers = if chains == 1 { Workers::serial() } else { threads.clone() };
         let chains = workers.map(chains, |number| {
-            let (labels, ln_concentration, done, mut rng) = begin(number);
-            let mut kernel = Kernel::new(&labels, &self.prior, ln_concentration, self.split_merge, make_groups)?;
-            let chain = run_chain(number, &mut kernel, done, self.schedule, &mut rng, watch);
+            let state = begin(number);
+            let mut rng = Rng::from(state.rng);
+            let (prior, alpha) = (&self.prior, state.ln_concentration);
+            let mut kernel = Kernel::new(&state.labels, prior, alpha, self.split_merge, make_groups)?;
+            if let Some(separation) = separation {
+                let hyperplanes = separation.hyperplanes(self.seed, number, threads.clone());
+                kernel = kernel.separated_by(hyperplanes, state.hyperplanes.as_ref(), state.sweeps);
+            }
+            let chain = run_chain(number, &mut kernel, state.sweeps, self.schedule, &mut rng, watch);
             let _ = watch.step(&Step::Run { run: number, of: chains });
             Ok(chain)
         });

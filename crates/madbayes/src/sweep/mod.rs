@@ -8,6 +8,7 @@ pub use labels::LiveLabels;
 use crate::likelihood::Groups;
 use crate::prior::Seats;
 use crate::random::{Rng, draw_ln_weights};
+use crate::separator::Separator;
 use crate::watch::{Step, Watch};
 
 /// How a row chooses its group.
@@ -60,6 +61,21 @@ pub fn sweep(
     rng: &mut Rng,
     watch: &dyn Watch,
 ) -> Swept {
+    separated_sweep(labels, seats, groups, None, regime, order, rng, watch)
+}
+
+/// The same with a discriminative term, which weighs in the posterior only (Nguyen et al. 2017, Eq. 5).
+#[expect(clippy::too_many_arguments, reason = "the parts of one model and how they are visited")]
+pub fn separated_sweep(
+    labels: &mut LiveLabels,
+    seats: &mut dyn Seats,
+    groups: &mut dyn Groups,
+    mut separator: Option<&mut dyn Separator>,
+    regime: Regime,
+    order: impl IntoIterator<Item = usize>,
+    rng: &mut Rng,
+    watch: &dyn Watch,
+) -> Swept {
     let mut swept = Swept::default();
     let mut scores = Vec::new();
     for (visited, row) in order.into_iter().enumerate() {
@@ -75,6 +91,9 @@ pub fn sweep(
             groups.close(old);
             seats.close(old);
             labels.close(old);
+            if let Some(separator) = &mut separator {
+                separator.close(old);
+            }
         }
         let k = labels.n_groups();
         // A row that was alone stays by opening a group again.
@@ -85,6 +104,9 @@ pub fn sweep(
             Regime::Posterior => {
                 seats.weigh(&mut scores);
                 groups.weigh(row, &mut scores);
+                if let Some(separator) = &mut separator {
+                    separator.weigh(row, &mut scores);
+                }
                 draw_ln_weights(&scores, rng)
             }
             Regime::Limit { temperature } => {
@@ -105,6 +127,9 @@ pub fn sweep(
             groups.open();
             seats.open();
             labels.open();
+            if let Some(separator) = &mut separator {
+                separator.open();
+            }
         }
         groups.add(chosen, row);
         seats.joined(chosen, row);

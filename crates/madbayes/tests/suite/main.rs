@@ -4,6 +4,7 @@ mod automatic;
 mod brute_force;
 mod chains;
 mod common;
+mod discriminative;
 mod feature_path;
 mod features;
 mod hard;

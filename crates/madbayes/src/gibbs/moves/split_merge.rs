@@ -13,6 +13,7 @@
 use crate::likelihood::Groups;
 use crate::prior::Seats;
 use crate::random::{Rng, draw_ln_weights};
+use crate::separator::Separator;
 use crate::special::{ln_gamma, ln_sum_exp};
 use crate::sweep::{LiveLabels, ROWS_PER_POLL};
 use crate::watch::{Step, Watch};
@@ -33,6 +34,8 @@ pub struct Mixture<'a> {
     pub seats: &'a mut dyn Seats,
     /// Likelihood.
     pub groups: &'a mut dyn Groups,
+    /// Discriminative term.
+    pub separator: Option<&'a mut dyn Separator>,
 }
 
 /// Room for one proposal at a time.
@@ -99,10 +102,17 @@ impl<'g> SplitMerge<'g> {
         mixture.seats.open();
         self.reseat(mixture.seats, j, old, new);
         let ln_prior = mixture.seats.ln_prob() - before;
-        let accepted = rng.random::<f64>().ln() < ln_prior + ln_likelihood + ln_anchors + ln_share - ln_q;
+        if let Some(separator) = &mut mixture.separator {
+            separator.draw_candidate();
+        }
+        let ln_term = self.ln_separation(mixture, j, old, new);
+        let accepted = rng.random::<f64>().ln() < ln_prior + ln_likelihood + ln_term + ln_anchors + ln_share - ln_q;
         if accepted {
             mixture.groups.open();
             mixture.labels.open();
+            if let Some(separator) = &mut mixture.separator {
+                separator.open();
+            }
             self.relocate(mixture, j, old, new);
         } else {
             self.reseat(mixture.seats, j, new, old);
@@ -150,7 +160,8 @@ impl<'g> SplitMerge<'g> {
         let ln_anchors = -ln_chosen - ln_pairs(sizes) - ln_beta_density(self.ln_odds, sizes);
         let before = mixture.seats.ln_prob();
         self.reseat(mixture.seats, j, b, a);
-        let ln_rest = mixture.seats.ln_prob() - before + ln_likelihood + ln_anchors;
+        let ln_term = self.ln_separation(mixture, j, b, a);
+        let ln_rest = mixture.seats.ln_prob() - before + ln_likelihood + ln_term + ln_anchors;
         let ln_uniform = rng.random::<f64>().ln();
         // ln q is never above 0: most merges are out of the question without it.
         let mut accepted = ln_uniform < ln_rest;
@@ -169,6 +180,11 @@ impl<'g> SplitMerge<'g> {
             mixture.groups.close(b);
             mixture.seats.close(b);
             mixture.labels.close(b);
+            if let Some(separator) = &mut mixture.separator {
+                separator.close(b);
+                // Nothing keeps the hyperplane of a merged group: the next row that could open one has a new candidate.
+                separator.draw_candidate();
+            }
         } else {
             self.reseat(mixture.seats, j, a, b);
         }
@@ -250,6 +266,14 @@ impl<'g> SplitMerge<'g> {
             self.whole.add(0, row);
         }
         ControlFlow::Continue(self.whole.ln_marginal())
+    }
+
+    /// What the discriminative term gains when j and the rows of its half change sides: the sum over them of the log ratios
+    /// p(y = 1)/p(y = -1) under the other group's hyperplane less those under theirs. A split draws the new hyperplane from h,
+    /// whose density the joint has too, so nothing else is left of it.
+    fn ln_separation(&self, mixture: &Mixture, j: usize, from: usize, to: usize) -> f64 {
+        let Some(separator) = &mixture.separator else { return 0.0 };
+        self.second_half(j).map(|row| separator.ln_ratio(to, row) - separator.ln_ratio(from, row)).sum()
     }
 
     /// In the prior alone: j and the rows of its half change from one group to the other.

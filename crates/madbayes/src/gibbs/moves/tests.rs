@@ -48,7 +48,8 @@ fn proposals_alone_reach_the_exact_posterior(#[case] prior: PartitionPrior) {
     let mut counts: HashMap<Partition, f64> = HashMap::new();
     let (steps, mut accepted) = (2_000_000, 0);
     for step in 0..steps {
-        let mut mixture = Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut() };
+        let mut mixture =
+            Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut(), separator: None };
         accepted += usize::from(moves.propose(&mut mixture, &mut rng, &Unwatched) == ControlFlow::Continue(true));
         *counts.entry(Partition::from_labels(labels.to_vec())).or_default() += 1.0 / f64::from(steps);
         if step % 1000 == 0 {
@@ -85,7 +86,8 @@ fn clear_clusters_are_split_and_their_halves_merged() {
         let mut rng = stream(2, Stream::Chain(0));
         let mut found = 0;
         for step in 0..400 {
-            let mut mixture = Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut() };
+            let mut mixture =
+                Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut(), separator: None };
             let _ = moves.propose(&mut mixture, &mut rng, &Unwatched);
             found += usize::from(step >= 200 && Partition::from_labels(labels.to_vec()) == truth);
         }
@@ -117,7 +119,8 @@ fn a_stopped_proposal_changes_nothing() {
         let (mut seats, mut groups) = (crp(None).seats(400, 0.0), new());
         seat_all(&labels, seats.as_mut(), groups.as_mut());
         let before = (labels.to_vec(), seats.ln_prob(), groups.ln_marginal());
-        let mut mixture = Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut() };
+        let mut mixture =
+            Mixture { labels: &mut labels, seats: seats.as_mut(), groups: groups.as_mut(), separator: None };
         let watch = StopAt(seed as usize / 2, AtomicUsize::new(0));
         let proposed = SplitMerge::new(new(), new()).propose(&mut mixture, &mut stream(seed, Stream::Chain(0)), &watch);
         if proposed.is_break() {
