@@ -16,7 +16,6 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use std::fs::File;
 use std::path::Path;
-use std::time::Instant;
 
 /// Sets, whether their columns are standardised, and the number of labelled groups.
 const SETS: [(&str, bool, Option<usize>); 26] = [
@@ -98,20 +97,18 @@ pub fn automatic_choice() -> Result<String> {
          `*`: columns standardised. Several have no round clusters at all (jain, flame, compound, aggregation), or labels that \
          are not clusters (sonar, ionosphere, statlog, yeast). Evidence: standard deviations above data without structure, of \
          the score and of the loss explained; none where the score alone is decisive.\n\n\
-         | data | rows | columns | labelled | found | confidence | runners-up | evidence | ARI | seconds |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         | data | rows | columns | labelled | found | confidence | runners-up | evidence | ARI |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, standardised, labelled) in SETS {
         let Some((mut values, d, labels)) = load(name, labelled.is_some()) else {
-            page += &format!("| {name} | skipped: the data are not here | | | | | | | | |\n");
+            page += &format!("| {name} | skipped: the data are not here | | | | | | | |\n");
             continue;
         };
         if standardised {
             standardise(&mut values, d);
         }
-        let begin = Instant::now();
         let found = choose(&values, d)?;
-        let seconds = begin.elapsed().as_secs_f64();
         let choice = &found.choice;
         let runners_up: Vec<String> = choice.runners_up.iter().map(|c| c.k.to_string()).collect();
         let evidence =
@@ -125,7 +122,7 @@ pub fn automatic_choice() -> Result<String> {
             _ => "-".into(),
         };
         page += &format!(
-            "| {name}{} | {} | {d} | {} | {} | {:.2} | {} | {evidence} | {agreement} | {seconds:.2} |\n",
+            "| {name}{} | {} | {d} | {} | {} | {:.2} | {} | {evidence} | {agreement} |\n",
             if standardised { "\\*" } else { "" },
             values.len() / d,
             labelled.map_or("-".into(), |k| k.to_string()),
