@@ -13,8 +13,8 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
-/// Rows weighted at a time: they stay in the cache.
-const BLOCK: usize = 256;
+/// Numbers weighted at a time, a row at least: every block passes over the whole matrix of products.
+const BLOCK: usize = 1 << 20;
 /// The largest c_i: beyond it the factorisation would lose the prior's I/w. A row sits there with probability 1e-6.
 const MOST_WEIGHT: f64 = 1e12;
 
@@ -81,10 +81,11 @@ impl<'a> Hyperplane<'a> {
     fn draw(&self, c: &[f64], b: &[f64], eta: &mut [f64], rng: &mut Rng) {
         let p = self.inputs.width();
         let mut precision = vec![0.0; p * p];
-        let mut weighted = Vec::with_capacity(BLOCK * p);
+        let block = (BLOCK / p).clamp(1, c.len());
+        let mut weighted = Vec::with_capacity(block * p);
         let mut right = vec![0.0; p];
-        for start in (0..c.len()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(c.len());
+        for start in (0..c.len()).step_by(block) {
+            let end = (start + block).min(c.len());
             weighted.clear();
             for i in start..end {
                 let (x, root) = (self.inputs.row(i), c[i].sqrt());

@@ -22,7 +22,7 @@ pub enum NewCluster {
 }
 
 /// Draws from h, made beforehand: it depends on the rows and w alone.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Pool {
     hyperplanes: Vec<f64>,
     width: usize,
@@ -80,7 +80,10 @@ pub struct Separation<'a> {
 impl<'a> Separation<'a> {
     /// With its pool; none once the watch has said stop.
     pub fn new(hyperplane: Hyperplane<'a>, rule: NewCluster, seed: u64, watch: &dyn Watch) -> Option<Self> {
-        let pool = Pool::new(&hyperplane, seed, watch)?;
+        let pool = match rule {
+            NewCluster::Exact => Pool::new(&hyperplane, seed, watch)?,
+            NewCluster::Paper => Pool::default(),
+        };
         Some(Separation { hyperplane, pool, rule })
     }
 

@@ -4,7 +4,8 @@
 use crate::random::Rng;
 use rand::RngExt;
 use rand_distr::{Exp1, StandardNormal};
-use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI};
+use std::f64::consts::{FRAC_PI_2, PI};
+use std::sync::LazyLock;
 
 /// Where the left proposal, an inverse Gaussian, gives way to the right one, an exponential.
 const CUT: f64 = 0.64;
@@ -18,41 +19,69 @@ const LEFT_ONLY: f64 = 40.0;
 pub fn polya_gamma(z: f64, rng: &mut Rng) -> f64 {
     let half = 0.5 * z.abs();
     let rate = PI * PI / 8.0 + 0.5 * half * half;
-    let right = probability_of_right(half, rate);
     loop {
-        let x = if right > 0.0 && rng.random::<f64>() < right {
+        let x = if goes_right(rng.random(), half, rate) {
             CUT + rng.sample::<f64, _>(Exp1) / rate
         } else {
             truncated_inverse_gaussian(half, rng)
         };
-        // Accepted once a partial sum from below exceeds, refused once one from above does not.
-        let mut sum = coefficient(0, x);
-        let level = rng.random::<f64>() * sum;
-        for n in 1.. {
-            let term = coefficient(n, x);
-            if n % 2 == 1 {
-                sum -= term;
-                if level <= sum {
-                    return 0.25 * x;
-                }
-            } else {
-                sum += term;
-                if level > sum {
-                    break;
-                }
-            }
+        if accepts(rng.random(), x) {
+            return 0.25 * x;
         }
     }
 }
 
-/// a_n(x) = pi (n+1/2) (2/(pi x))^(3/2) exp(-2 (n+1/2)^2/x) left of the cut, pi (n+1/2) exp(-(n+1/2)^2 pi^2 x/2) right of it.
-fn coefficient(n: u32, x: f64) -> f64 {
-    let k = f64::from(n) + 0.5;
-    if x > CUT {
-        return PI * k * (-k * k * PI * PI * x * 0.5).exp();
+/// Whether u < sum_n (-1)^n a_n(x)/a_0(x): yes once u is below a partial sum from below, no once above one from above.
+fn accepts(u: f64, x: f64) -> bool {
+    // At the cut, where it is largest, a_1/a_0 is below 0.006.
+    if u < 0.99 {
+        return true;
     }
-    let inverse = FRAC_2_PI / x;
-    PI * k * inverse * inverse.sqrt() * (-2.0 * k * k / x).exp()
+    let mut sum = 1.0;
+    for n in 1.. {
+        let term = relative_coefficient(f64::from(n), x);
+        if n % 2 == 1 {
+            sum -= term;
+            if u <= sum {
+                return true;
+            }
+        } else {
+            sum += term;
+            if u > sum {
+                return false;
+            }
+        }
+    }
+    unreachable!("the terms fall to 0")
+}
+
+/// a_n(x)/a_0(x), from a_n(x) = pi (n+1/2) (2/(pi x))^(3/2) exp(-2 (n+1/2)^2/x) left of the cut and
+/// pi (n+1/2) exp(-(n+1/2)^2 pi^2 x/2) right of it.
+fn relative_coefficient(n: f64, x: f64) -> f64 {
+    let exponent = if x > CUT { 0.5 * PI * PI * x } else { 2.0 / x };
+    (2.0 * n + 1.0) * (-n * (n + 1.0) * exponent).exp()
+}
+
+/// Steps of the table of probabilities per unit of Z, and where it ends.
+const STEPS: usize = 32;
+const TABLE: usize = 8 * STEPS;
+
+/// Whether u < p/(p+q). That falls with Z, so its values at both neighbours on a grid decide nearly always.
+fn goes_right(u: f64, half: f64, rate: f64) -> bool {
+    static GRID: LazyLock<Vec<f64>> = LazyLock::new(|| {
+        let at = |step: usize| step as f64 / STEPS as f64;
+        (0..=TABLE).map(|step| probability_of_right(at(step), PI * PI / 8.0 + 0.5 * at(step).powi(2))).collect()
+    });
+    let step = (half * STEPS as f64) as usize;
+    if step < TABLE {
+        if u < GRID[step + 1] {
+            return true;
+        }
+        if u >= GRID[step] {
+            return false;
+        }
+    }
+    u < probability_of_right(half, rate)
 }
 
 /// p/(p+q), p = pi/(2 rate) exp(-rate cut), q = 2 exp(-Z) P(inverse Gaussian(1/Z, 1) < cut).
@@ -147,6 +176,14 @@ mod tests {
             assert!((mean - m).abs() < 4.0 * (v / n as f64).sqrt(), "z {z}: mean {mean}, not {m}");
             assert!((variance / v - 1.0).abs() < 0.03, "z {z}: variance {variance}, not {v}");
         }
+    }
+
+    #[test]
+    fn the_right_proposal_is_rarer_the_larger_z() {
+        let of = |half: f64| probability_of_right(half, PI * PI / 8.0 + 0.5 * half * half);
+        assert!((0..4100).all(|i| of(0.01 * f64::from(i)) >= of(0.01 * f64::from(i + 1))));
+        // At z = 0 (Polson, Scott & Windle 2013, Sec. 4.2): p = 0.57810 and q = 0.42259.
+        assert!((of(0.0) - 0.57810 / (0.57810 + 0.42259)).abs() < 1e-4, "{}", of(0.0));
     }
 
     #[test]
