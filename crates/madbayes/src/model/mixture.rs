@@ -6,6 +6,7 @@ use crate::counts::Counts;
 use crate::data::{Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
+use crate::prepare::Standardise;
 use crate::special::ln_sum_exp;
 use crate::structure::{CompactPartition, Partition};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ const ROWS_PER_TASK: usize = 256;
 pub struct MixtureModel {
     /// Names of the columns, in order.
     pub columns: Vec<String>,
+    /// What was done to the rows before; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// The rows of a group.
     pub likelihood: MixtureLaw,
     /// The point that sums are taken about.
@@ -79,7 +83,15 @@ impl MixtureModel {
                 Ok(DrawnGroups { new_group, sizes, statistics, shares: shares(&draw, estimate) })
             })
             .collect::<Result<_>>()?;
-        Ok(MixtureModel { columns, likelihood, reference, sizes: estimate.sizes().to_vec(), draws, seed })
+        Ok(MixtureModel {
+            columns,
+            standardise: None,
+            likelihood,
+            reference,
+            sizes: estimate.sizes().to_vec(),
+            draws,
+            seed,
+        })
     }
 
     /// Number of columns, D.
@@ -90,15 +102,22 @@ impl MixtureModel {
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
     /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), and the probability of being with a
-    /// cluster the mean over its rows of being with them.
+    /// cluster the mean over its rows of being with them. Rows are given in the user's units, and densities are in these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
             return self.assign_counts(&Counts::from_rows(rows)?, workers);
         }
+        let prepared = self.standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
+        let rows = prepared.as_ref().map_or(Ok(rows), |values| Rows::new(values, rows.n_columns()))?;
         let reference: Vec<T> = self.reference.iter().map(|&r| T::from_f64(r)).collect();
         check_about(rows, &reference)?;
-        self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)
+        let (labels, mut densities) = self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)?;
+        if let Some(standardise) = &self.standardise {
+            let ln_volume: f64 = standardise.scales.iter().map(|scale| scale.ln()).sum();
+            densities.iter_mut().for_each(|density| *density -= ln_volume);
+        }
+        Ok((labels, densities))
     }
 
     /// The same for rows of counts.
@@ -198,6 +217,9 @@ impl MixtureModel {
         if self.columns.len() != d {
             return Err(format!("its column names are not {d}"));
         }
+        if let Some(standardise) = &self.standardise {
+            check_standardisation(standardise, d)?;
+        }
         self.likelihood.check(d).map_err(|error| error.to_string())?;
         for draw in &self.draws {
             let k = draw.sizes.len();
@@ -218,6 +240,18 @@ impl MixtureModel {
         }
         Ok(())
     }
+}
+
+/// Says what is wrong with the standardisation of D columns.
+pub(super) fn check_standardisation(standardise: &Standardise, d: usize) -> std::result::Result<(), String> {
+    if standardise.means.len() != d || standardise.scales.len() != d {
+        return Err(format!("its standardisation is not of {d} columns"));
+    }
+    let usable = |scale: &f64| scale.is_finite() && *scale > 0.0;
+    if !standardise.scales.iter().all(usable) || standardise.means.iter().any(|mean| !mean.is_finite()) {
+        return Err("its standardisation is not by positive finite numbers".into());
+    }
+    Ok(())
 }
 
 /// The share of each cluster of the estimate that is in each group of the draw, K x clusters.
@@ -384,6 +418,24 @@ mod tests {
             assert!((found[0] - ln_sum_exp(&terms)).abs() < 1e-9, "{law:?}: {} {}", found[0], ln_sum_exp(&terms));
             assert_eq!(MixtureModel::from_bytes(&model.to_bytes()).unwrap(), model, "{law:?}");
         }
+    }
+
+    #[test]
+    fn densities_of_a_standardised_model_are_in_the_users_units() {
+        let plain = model();
+        let standardise = Standardise { means: vec![100.0], scales: vec![20.0] };
+        let scaled = MixtureModel { standardise: Some(standardise), ..plain.clone() };
+        let serial = Workers::serial();
+        let (labels, densities) = plain.assign(Rows::new(&[0.5, 5.0], 1).unwrap(), &serial).unwrap();
+        let (again, others) = scaled.assign(Rows::new(&[110.0, 200.0], 1).unwrap(), &serial).unwrap();
+        assert_eq!(labels, again);
+        for (density, other) in densities.iter().zip(&others) {
+            assert!((density - 20.0_f64.ln() - other).abs() < 1e-12);
+        }
+        assert_eq!(MixtureModel::from_bytes(&scaled.to_bytes()).unwrap(), scaled);
+        let damaged = String::from_utf8(scaled.to_bytes()).unwrap().replace("20.0", "0.0");
+        let error = MixtureModel::from_bytes(damaged.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("positive finite"), "{error}");
     }
 
     #[test]
