@@ -7,6 +7,7 @@ mod common;
 mod demo;
 mod draw;
 mod features;
+mod mixture;
 
 pub use assign::AssignArguments;
 pub use buffet::{BuffetArguments, BuffetStartName};
@@ -15,6 +16,9 @@ pub use common::{Format, InputArguments, OutputArguments, Pca, PreparationArgume
 pub use demo::{DemoArguments, DemoName};
 pub use draw::{BaseName, CrpArguments, DrawArguments, IbpArguments, PolyaUrnArguments, Prior};
 pub use features::{FeatureAlgorithmName, FeatureArguments, FeatureStartName, Penalty, RowSolverName};
+pub use mixture::{
+    LikelihoodName, LossName, MixtureArguments, MixtureStartName, Numbers, PriorArguments, ScaleArgument,
+};
 
 use crate::path::PathArguments;
 use clap::{Parser, Subcommand};
@@ -28,6 +32,7 @@ use std::path::PathBuf;
   madbayes cluster flowers.csv --label-column species
   madbayes path flowers.csv --exclude species
   madbayes cluster data.npy --clusters 8 --out labels.csv --model model.json
+  madbayes mixture flowers.csv --exclude species
   madbayes features pictures/ --plots found
   madbayes assign --model model.json new.csv --out labels.csv")]
 pub struct Cli {
@@ -43,6 +48,8 @@ pub enum Command {
     Path(PathArguments),
     /// Find overlapping features: each row is a sum of some of them
     Features(FeatureArguments),
+    /// Sample clusterings from their posterior, and say how sure they are (Dirichlet process mixture)
+    Mixture(MixtureArguments),
     /// Sample overlapping features from their posterior (Indian buffet process)
     Buffet(BuffetArguments),
     /// Assign new rows to the clusters of a saved model, or find their features
