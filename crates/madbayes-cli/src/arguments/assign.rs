@@ -11,9 +11,10 @@ use std::path::PathBuf;
   madbayes assign --model flowers.json - --format json < new.csv
   madbayes assign --model table.json new-pictures/
 
-Rows that fit nowhere are those for which a cluster of their own would cost less than joining the nearest.")]
+Rows that fit nowhere are those for which a cluster of their own would cost less than joining the nearest. With a mixture, every row
+has the log of its density instead.")]
 pub struct AssignArguments {
-    /// The model that `madbayes cluster --model` or `madbayes features --model` wrote
+    /// The model that `madbayes cluster`, `mixture` or `features` wrote with --model
     #[arg(long, value_name = "M.json")]
     pub model: PathBuf,
     #[command(flatten)]

@@ -49,7 +49,7 @@ pub enum Command {
     /// Find overlapping features: each row is a sum of some of them
     Features(FeatureArguments),
     /// Sample clusterings from their posterior, and say how sure they are (Dirichlet process mixture)
-    Mixture(MixtureArguments),
+    Mixture(Box<MixtureArguments>),
     /// Sample overlapping features from their posterior (Indian buffet process)
     Buffet(BuffetArguments),
     /// Assign new rows to the clusters of a saved model, or find their features

@@ -156,7 +156,6 @@ pub fn new_run(arguments: &MixtureArguments, name: LikelihoodName, n_columns: us
         loss: arguments.loss.map_or(default.loss, loss),
         seed: arguments.work.seed,
         threads: arguments.work.threads,
-        ..default
     })
 }
 

@@ -62,7 +62,7 @@ fn json_says_what_the_draws_say() {
         assert_eq!(fit[name], value, "{name}");
     }
     assert!(fit["penalty"].is_null() && fit["seconds"].as_f64().unwrap() > 0.0 && fit["stopped"] == false);
-    let (csv, found) = (folder.read("d.csv"), labels(&fit).iter().map(|&l| l as usize).collect::<Vec<_>>());
+    let (csv, found) = (folder.read("d.csv"), labels(&fit));
     let draws = draws(&csv);
     assert_eq!((draws.len(), fit["n_draws"].as_u64()), (150, Some(150)));
     // The objective is the expected loss of the labels, and no draw has less.
