@@ -2,15 +2,15 @@
 
 use crate::agreement::Agreement;
 use crate::arguments::{AssignArguments, Format};
-use crate::assign_features;
 use crate::cluster::selection;
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, to_file, to_stdout};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
+use crate::{assign_features, assign_mixture};
 use anyhow::{Context, Result, anyhow, bail};
 use madbayes::counts::Counts;
 use madbayes::data::{Real, Rows};
-use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, kind_of_model};
+use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, MixtureModel, kind_of_model};
 use madbayes::parallel::Workers;
 use serde_json::json;
 use std::path::Path;
@@ -19,9 +19,19 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
     let path = arguments.model.display();
     check_targets(&[&arguments.model, Path::new(&arguments.input.file)], arguments.output.out.as_deref())?;
     let bytes = std::fs::read(&arguments.model).with_context(|| format!("cannot read {path}"))?;
-    if kind_of_model(&bytes).with_context(|| format!("{path}"))? == "features" {
+    let kind = kind_of_model(&bytes).with_context(|| format!("{path}"))?;
+    if kind == "mixture run" {
+        bail!(
+            "{path} holds chains to go on with, not a model: write one with `madbayes mixture --resume {path} --model`"
+        );
+    }
+    if kind == "features" {
         let model = FeatureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
         return assign_features::run(arguments, &model);
+    }
+    if kind == "mixture" {
+        let model = MixtureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
+        return assign_mixture::run(arguments, &model);
     }
     let model = Clusters::from_bytes(&bytes).with_context(|| format!("{path}"))?;
     let (found, assigned) = model.assign(arguments)?;
@@ -108,12 +118,12 @@ impl Clusters {
     fn assign(&self, arguments: &AssignArguments) -> Result<(Found, Assigned)> {
         let workers = Workers::new(arguments.threads);
         if let Clusters::Counts(model) = self {
-            let table = self.read(arguments, read_counts, |table| &table.names)?;
+            let table = read_columns(self.columns(), arguments, read_counts, |table| &table.names)?;
             let assigned = model.assign(&table.counts, &workers)?;
             let n_rows = table.counts.n_rows();
             return Ok((Found { n_rows, row_numbers: table.row_numbers, labels: table.labels }, assigned));
         }
-        let table = self.read(arguments, read, |table| &table.names)?;
+        let table = read_columns(self.columns(), arguments, read, |table| &table.names)?;
         let assigned = match &table.values {
             Values::F32(values) => self.nearest(Rows::new(values, table.names.len())?, &workers)?,
             Values::F64(values) => self.nearest(Rows::new(values, table.names.len())?, &workers)?,
@@ -128,40 +138,37 @@ impl Clusters {
             Clusters::Counts(model) => model.assign(&Counts::from_rows(rows)?, workers)?,
         })
     }
+}
 
-    /// The columns of the model; the file may have others beside them. With --columns the file's own names for them.
-    fn read<T>(
-        &self,
-        arguments: &AssignArguments,
-        read: impl Fn(&Input, &Selection) -> Result<T>,
-        names: impl Fn(&T) -> &Vec<String>,
-    ) -> Result<T> {
-        let expected = self.columns().join(",");
-        let input = Input::from_argument(&arguments.input.file);
-        let read = |columns: Vec<String>| read(&input, &selection(&arguments.input, Some(columns)));
-        let Some(given) = &arguments.input.columns else {
-            // The reader knows of options only.
-            return read(self.columns().to_vec()).map_err(|error| {
-                match format!("{error:#}").split_once("--columns names ") {
-                    Some((file, rest)) => anyhow!(
-                        "{file}the model needs {rest}; if the file has other names for the columns {expected}, give them \
-                         in this order with --columns"
-                    ),
-                    None => error,
-                }
-            });
-        };
-        let found = read(given.clone())?;
-        let columns = self.columns();
-        let elsewhere = |(at, name): (usize, &String)| columns.get(at) != Some(name) && columns.contains(name);
-        if names(&found).iter().enumerate().any(elsewhere) {
-            bail!(
-                "--columns has the model's columns in another order, {}: give them as {expected}, or leave --columns out",
-                names(&found).join(",")
-            );
-        }
-        Ok(found)
+/// The columns of the model; the file may have others beside them. With --columns the file's own names for them.
+pub fn read_columns<T>(
+    columns: &[String],
+    arguments: &AssignArguments,
+    read: impl Fn(&Input, &Selection) -> Result<T>,
+    names: impl Fn(&T) -> &Vec<String>,
+) -> Result<T> {
+    let expected = columns.join(",");
+    let input = Input::from_argument(&arguments.input.file);
+    let read = |columns: Vec<String>| read(&input, &selection(&arguments.input, Some(columns)));
+    let Some(given) = &arguments.input.columns else {
+        // The reader knows of options only.
+        return read(columns.to_vec()).map_err(|error| match format!("{error:#}").split_once("--columns names ") {
+            Some((file, rest)) => anyhow!(
+                "{file}the model needs {rest}; if the file has other names for the columns {expected}, give them \
+                     in this order with --columns"
+            ),
+            None => error,
+        });
+    };
+    let found = read(given.clone())?;
+    let elsewhere = |(at, name): (usize, &String)| columns.get(at) != Some(name) && columns.contains(name);
+    if names(&found).iter().enumerate().any(elsewhere) {
+        bail!(
+            "--columns has the model's columns in another order, {}: give them as {expected}, or leave --columns out",
+            names(&found).join(",")
+        );
     }
+    Ok(found)
 }
 
 fn sizes(model: &Clusters, assigned: &Assigned) -> Vec<usize> {

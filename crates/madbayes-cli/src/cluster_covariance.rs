@@ -3,11 +3,12 @@
 use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, StartName};
 use crate::cluster::{CentreTable, Outcome, labels_csv, write};
+use crate::matrix_file::read_matrix;
 use crate::number::{number, plural, table};
 use crate::output::{hint, make_folder, to_file};
 use crate::penalty::ClusterPenalty;
 use crate::picture::write_plots;
-use crate::read::{Input, Selection, Table, Values, read};
+use crate::read::Table;
 use crate::watching::Watching;
 use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
@@ -110,7 +111,9 @@ fn parameters(arguments: &ClusterArguments, names: &[String]) -> Result<(FullCov
             let d = names.len();
             CovariancePrior::Expected((0..d * d).map(|e| if e / d == e % d { *variance } else { 0.0 }).collect())
         }
-        Some(PriorArgument::File(path)) => CovariancePrior::Expected(read_prior(path, names.len())?),
+        Some(PriorArgument::File(path)) => {
+            CovariancePrior::Expected(read_matrix("--covariance-prior", path, names.len())?)
+        }
     };
     let parameters = FullCovarianceMeans {
         goal,
@@ -123,30 +126,6 @@ fn parameters(arguments: &ClusterArguments, names: &[String]) -> Result<(FullCov
         ..FullCovarianceMeans::default()
     };
     Ok((parameters, guesses))
-}
-
-/// A D x D matrix of numbers from a file.
-fn read_prior(path: &std::path::Path, n_columns: usize) -> Result<Vec<f64>> {
-    let found = match read(&Input::Path(path.to_owned()), &Selection::default()) {
-        Ok(found) => found,
-        Err(error) => bail!(
-            "--covariance-prior takes a variance, or a file with the {n_columns} x {n_columns} covariance expected within a \
-             cluster: {error:#}"
-        ),
-    };
-    if (found.n_rows, found.names.len()) != (n_columns, n_columns) {
-        bail!(
-            "--covariance-prior {}: the file holds {} x {} numbers, and the data has {}: give a matrix of {n_columns} x {n_columns}",
-            path.display(),
-            found.n_rows,
-            found.names.len(),
-            plural(n_columns, "column")
-        );
-    }
-    Ok(match found.values {
-        Values::F32(values) => values.into_iter().map(f64::from).collect(),
-        Values::F64(values) => values,
-    })
 }
 
 /// What the pictures show: labels, centres, sizes and the trace.

@@ -4,7 +4,7 @@ use crate::arguments::{DemoArguments, DemoName};
 use crate::demo_table;
 use crate::number::{number, plural};
 use crate::output::{make_folder, to_stdout};
-use crate::picture::View;
+use crate::picture::{Seen, View};
 use anyhow::{Context, Result};
 use madbayes::data::{Data, Rows};
 use madbayes::hard::DpMeans;
@@ -41,7 +41,7 @@ fn clusters(arguments: &DemoArguments) -> Result<String> {
     let data = Data::new(Rows::new(&sample.values, 2)?)?;
     let fit = DpMeans::with_penalty(PENALTY).fit(&data, &Unwatched)?;
     let columns = ["x".to_string(), "y".to_string()];
-    let view = View::new(data.rows(), &fit, &columns);
+    let view = View::new(data.rows(), Seen::new(&fit), &columns);
     std::fs::write(&svg_path, view.svg(&fit.labels)).with_context(|| format!("cannot write {}", svg_path.display()))?;
 
     let agreement = adjusted_rand_index(&Partition::from_labels(&sample.labels), &Partition::from_labels(&fit.labels))?;

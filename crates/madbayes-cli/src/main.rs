@@ -7,6 +7,7 @@ mod agreement;
 mod arguments;
 mod assign;
 mod assign_features;
+mod assign_mixture;
 mod buffet;
 mod choice;
 mod cluster;
@@ -16,6 +17,8 @@ mod demo;
 mod demo_table;
 mod draw;
 mod features;
+mod matrix_file;
+mod mixture;
 mod number;
 mod output;
 mod path;
@@ -47,6 +50,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Cluster(arguments) => cluster::run(&arguments),
         Command::Path(arguments) => path::run(&arguments),
         Command::Features(arguments) => features::run(&arguments),
+        Command::Mixture(arguments) => mixture::run(&arguments),
         Command::Buffet(arguments) => buffet::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
@@ -70,7 +74,7 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 19] = [
+const OPTIONS: [(&str, &str); 28] = [
     ("covariance_penalty", "--covariance-penalty"),
     ("covariance_prior", "--covariance-prior"),
     ("n_clusters", "--clusters"),
@@ -90,6 +94,15 @@ const OPTIONS: [(&str, &str); 19] = [
     ("burn_in", "--burn-in"),
     ("chains", "--chains"),
     ("penalty", "--penalty"),
+    ("thin", "--thin"),
+    ("state", "--resume"),
+    ("prior_mean", "--prior-mean"),
+    ("prior_strength", "--prior-strength"),
+    ("prior_dof", "--prior-dof"),
+    ("prior_scale", "--prior-scale"),
+    ("variance", "--variance"),
+    ("prior_variance", "--prior-variance"),
+    ("pseudocount", "--pseudocount"),
 ];
 
 /// The error for people, who know the library's arguments as options.

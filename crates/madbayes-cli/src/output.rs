@@ -18,6 +18,21 @@ pub fn to_file(path: &Path, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Writes a file that is there as it was, or whole: never half of it.
+pub fn to_whole_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    if path == Path::new("-") {
+        return to_stdout(bytes);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path)).with_context(|| {
+        // What is left of it is of no use.
+        let _ = std::fs::remove_file(&part);
+        format!("cannot write {}", path.display())
+    })
+}
+
 /// Refuses, before any work is done, results that could not be written at its end or would overwrite what is read.
 pub fn check_targets<'a>(inputs: &[&Path], targets: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     let mut seen: Vec<PathBuf> = Vec::new();

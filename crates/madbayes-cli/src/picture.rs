@@ -8,6 +8,30 @@ use madbayes::hard::Clustering;
 use madbayes_draw::{Bars, Lines, Scatter};
 use std::path::Path;
 
+/// What is drawn of a clustering: rows and centres in the same units.
+pub struct Seen<'a> {
+    pub labels: &'a [u32],
+    pub sizes: &'a [usize],
+    /// One centre after another.
+    pub centres: &'a [f64],
+    /// A point among the rows.
+    pub reference: &'a [f64],
+    pub title: String,
+}
+
+impl<'a> Seen<'a> {
+    /// A fit by distances.
+    pub fn new(fit: &'a Clustering) -> Self {
+        Seen {
+            labels: &fit.labels,
+            sizes: &fit.sizes,
+            centres: &fit.centres,
+            reference: &fit.reference,
+            title: format!("{} clusters, objective {}", fit.n_clusters(), number(fit.objective)),
+        }
+    }
+}
+
 /// A clustering seen in two columns.
 pub struct View {
     points: Vec<(f64, f64)>,
@@ -20,23 +44,22 @@ pub struct View {
 
 impl View {
     /// The two columns that tell the clusters apart best; a single column is drawn against the row number.
-    /// Rows and centres are in the same units.
-    pub fn new<T: Real>(rows: Rows<T>, fit: &Clustering, columns: &[String]) -> Self {
-        let (x, y) = telling_columns(rows, fit);
+    pub fn new<T: Real>(rows: Rows<T>, seen: Seen, columns: &[String]) -> Self {
+        let (x, y) = telling_columns(rows, &seen);
         let point = |row: &[f64], at: f64| (row[x], y.map_or(at, |y| row[y]));
         let points = rows.iter().enumerate().map(|(n, row)| {
             let row: Vec<f64> = row.iter().map(|&v| v.into()).collect();
             point(&row, n as f64)
         });
         let middle = rows.n_rows() as f64 / 2.0;
-        let names = fit.sizes.iter().enumerate().map(|(k, size)| format!("cluster {k} ({})", count(*size)));
+        let names = seen.sizes.iter().enumerate().map(|(k, size)| format!("cluster {k} ({})", count(*size)));
         View {
             points: points.collect(),
-            centres: fit.centres.chunks_exact(fit.n_columns).map(|centre| point(centre, middle)).collect(),
+            centres: seen.centres.chunks_exact(rows.n_columns()).map(|centre| point(centre, middle)).collect(),
             x_name: columns[x].clone(),
             y_name: y.map_or("row".into(), |y| columns[y].clone()),
             names: names.collect(),
-            title: format!("{} clusters, objective {}", fit.n_clusters(), number(fit.objective)),
+            title: seen.title,
         }
     }
 
@@ -64,14 +87,14 @@ impl View {
 }
 
 /// The columns with the largest share of their variance between clusters, best first.
-fn telling_columns<T: Real>(rows: Rows<T>, fit: &Clustering) -> (usize, Option<usize>) {
+fn telling_columns<T: Real>(rows: Rows<T>, seen: &Seen) -> (usize, Option<usize>) {
     let d = rows.n_columns();
     let (mut total, mut within) = (vec![0.0; d], vec![0.0; d]);
-    for (row, label) in rows.iter().zip(&fit.labels) {
-        let centre = fit.centre(*label as usize);
+    for (row, label) in rows.iter().zip(seen.labels) {
+        let centre = &seen.centres[*label as usize * d..(*label as usize + 1) * d];
         for j in 0..d {
             let x: f64 = row[j].into();
-            total[j] += (x - fit.reference[j]).powi(2);
+            total[j] += (x - seen.reference[j]).powi(2);
             within[j] += (x - centre[j]).powi(2);
         }
     }
@@ -88,7 +111,7 @@ fn telling_columns<T: Real>(rows: Rows<T>, fit: &Clustering) -> (usize, Option<u
 /// Writes clusters.svg, sizes.svg and objective.svg.
 pub fn write_plots<T: Real>(folder: &Path, rows: Rows<T>, fit: &Clustering, columns: &[String]) -> Result<()> {
     make_folder(folder)?;
-    let view = View::new(rows, fit, columns);
+    let view = View::new(rows, Seen::new(fit), columns);
     let names: Vec<String> = (0..fit.n_clusters()).map(|k| format!("cluster {k}")).collect();
     let sizes: Vec<f64> = fit.sizes.iter().map(|s| *s as f64).collect();
     let series: Vec<(String, Vec<f64>)> =

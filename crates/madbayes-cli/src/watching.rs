@@ -1,5 +1,6 @@
 //! Progress on standard error, Ctrl-C, and the time limit.
 
+use crate::number::number;
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use madbayes::watch::{Step, Watch};
@@ -17,6 +18,8 @@ pub struct Watching {
     runs: AtomicUsize,
     /// What is counted: clusters or features.
     groups: &'static str,
+    /// The sweeps of a chain, where it is a sampler that is watched.
+    sweeps: Option<usize>,
 }
 
 impl Watching {
@@ -49,7 +52,12 @@ impl Watching {
                 std::process::exit(130);
             }
         });
-        Ok(Watching { bar, deadline, runs: AtomicUsize::new(0), groups })
+        Ok(Watching { bar, deadline, runs: AtomicUsize::new(0), groups, sweeps: None })
+    }
+
+    /// The same for a sampler of clusters.
+    pub fn sampling(sweeps: usize, quiet: bool, time_limit: Option<f64>) -> Result<Self> {
+        Ok(Watching { sweeps: Some(sweeps), ..Watching::new(quiet, time_limit)? })
     }
 
     /// Takes the progress line away.
@@ -67,11 +75,22 @@ impl Watch for Watching {
     fn step(&self, step: &Step) -> ControlFlow<()> {
         match *step {
             Step::Chunk => {}
-            Step::Pass { pass, groups, objective, .. } => {
-                let run = self.runs.load(Ordering::Relaxed) + 1;
-                let objective = crate::number::number(objective);
-                self.bar
-                    .set_message(format!("run {run}, pass {pass}: {groups} {}, objective {objective}", self.groups));
+            Step::Pass { run, pass, groups, objective } => {
+                let message = match self.sweeps {
+                    Some(sweeps) => format!(
+                        "chain {}, sweep {pass} of {sweeps}: {groups} {}, log joint {}",
+                        run + 1,
+                        self.groups,
+                        number(-objective)
+                    ),
+                    None => format!(
+                        "run {}, pass {pass}: {groups} {}, objective {}",
+                        self.runs.load(Ordering::Relaxed) + 1,
+                        self.groups,
+                        number(objective)
+                    ),
+                };
+                self.bar.set_message(message);
                 self.bar.tick();
             }
             Step::Run { .. } => {

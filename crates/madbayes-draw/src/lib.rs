@@ -1,7 +1,7 @@
 //! Pictures of results: plain slices in, a self-contained SVG, a text plot or a PNG out.
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
-//! [`Scatter`] for points in clusters, [`Lines`] for traces, [`Bars`] for sizes, [`Intervals`] for
+//! [`Scatter`] for points in clusters, [`Lines`] and [`Sparks`] for traces, [`Bars`] for sizes, [`Intervals`] for
 //! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures.
 //!
 //! ```
@@ -22,7 +22,7 @@
 //!
 //! No input makes a picture panic. Numbers that are not finite, or lie beyond 1e300, are left out, and the picture
 //! says so. Names are always shown as text: markup in them is escaped and control characters are removed. Text plots
-//! are ASCII, at most 1000 columns by 1000 lines; other letters in names appear there as `?`.
+//! are ASCII (but for [`Letters::Blocks`]), at most 1000 columns by 1000 lines; other letters in names appear there as `?`.
 
 mod bars;
 mod canvas;
@@ -33,6 +33,7 @@ mod palette;
 mod panel;
 mod scatter;
 mod sheet;
+mod sparks;
 mod svg;
 mod ticks;
 
@@ -42,3 +43,4 @@ pub use intervals::Intervals;
 pub use lines::Lines;
 pub use scatter::Scatter;
 pub use sheet::FeatureImages;
+pub use sparks::{Letters, Sparks};

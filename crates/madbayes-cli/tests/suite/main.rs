@@ -7,6 +7,8 @@ mod draw_and_demo;
 mod features;
 mod formats;
 mod interrupts;
+mod mixture;
+mod mixture_resume;
 mod models;
 mod path;
 mod shapes;

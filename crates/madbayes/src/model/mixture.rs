@@ -1,11 +1,15 @@
 //! A fitted mixture as a model: the predictive density of new rows and their most probable cluster, averaged over draws.
 
+#[cfg(test)]
+mod tests;
+
 use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
 use super::saved;
 use crate::counts::Counts;
 use crate::data::{Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
+use crate::prepare::Standardise;
 use crate::special::ln_sum_exp;
 use crate::structure::{CompactPartition, Partition};
 use serde::{Deserialize, Serialize};
@@ -24,6 +28,9 @@ const ROWS_PER_TASK: usize = 256;
 pub struct MixtureModel {
     /// Names of the columns, in order.
     pub columns: Vec<String>,
+    /// What was done to the rows before; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// The rows of a group.
     pub likelihood: MixtureLaw,
     /// The point that sums are taken about.
@@ -79,7 +86,15 @@ impl MixtureModel {
                 Ok(DrawnGroups { new_group, sizes, statistics, shares: shares(&draw, estimate) })
             })
             .collect::<Result<_>>()?;
-        Ok(MixtureModel { columns, likelihood, reference, sizes: estimate.sizes().to_vec(), draws, seed })
+        Ok(MixtureModel {
+            columns,
+            standardise: None,
+            likelihood,
+            reference,
+            sizes: estimate.sizes().to_vec(),
+            draws,
+            seed,
+        })
     }
 
     /// Number of columns, D.
@@ -90,15 +105,22 @@ impl MixtureModel {
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
     /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), and the probability of being with a
-    /// cluster the mean over its rows of being with them.
+    /// cluster the mean over its rows of being with them. Rows are given in the user's units, and densities are in these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
             return self.assign_counts(&Counts::from_rows(rows)?, workers);
         }
+        let prepared = self.standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
+        let rows = prepared.as_ref().map_or(Ok(rows), |values| Rows::new(values, rows.n_columns()))?;
         let reference: Vec<T> = self.reference.iter().map(|&r| T::from_f64(r)).collect();
         check_about(rows, &reference)?;
-        self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)
+        let (labels, mut densities) = self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)?;
+        if let Some(standardise) = &self.standardise {
+            let ln_volume: f64 = standardise.scales.iter().map(|scale| scale.ln()).sum();
+            densities.iter_mut().for_each(|density| *density -= ln_volume);
+        }
+        Ok((labels, densities))
     }
 
     /// The same for rows of counts.
@@ -198,6 +220,9 @@ impl MixtureModel {
         if self.columns.len() != d {
             return Err(format!("its column names are not {d}"));
         }
+        if let Some(standardise) = &self.standardise {
+            check_standardisation(standardise, d)?;
+        }
         self.likelihood.check(d).map_err(|error| error.to_string())?;
         for draw in &self.draws {
             let k = draw.sizes.len();
@@ -218,6 +243,18 @@ impl MixtureModel {
         }
         Ok(())
     }
+}
+
+/// Says what is wrong with the standardisation of D columns.
+pub(super) fn check_standardisation(standardise: &Standardise, d: usize) -> std::result::Result<(), String> {
+    if standardise.means.len() != d || standardise.scales.len() != d {
+        return Err(format!("its standardisation is not of {d} columns"));
+    }
+    let usable = |scale: &f64| scale.is_finite() && *scale > 0.0;
+    if !standardise.scales.iter().all(usable) || standardise.means.iter().any(|mean| !mean.is_finite()) {
+        return Err("its standardisation is not by positive finite numbers".into());
+    }
+    Ok(())
 }
 
 /// The share of each cluster of the estimate that is in each group of the draw, K x clusters.
@@ -262,136 +299,5 @@ impl LnSum {
 
     fn value(&self) -> f64 {
         if self.sum == 0.0 { f64::NEG_INFINITY } else { self.top + self.sum.ln() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Data;
-    use crate::likelihood::Spherical;
-
-    fn model() -> MixtureModel {
-        let values = [0.0, 0.4, 5.0, 5.2, 9.0];
-        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
-        let likelihood = Spherical { variance: 0.3, prior_mean: vec![4.0], prior_variance: 10.0 };
-        let draws = [[0, 0, 1, 1, 2], [0, 0, 1, 1, 1]].map(Partition::from_labels);
-        let compact = draws.each_ref().map(CompactPartition::from);
-        let weighted = [(&compact[0], 0.8), (&compact[1], 1.7)];
-        let law = MixtureLaw::Spherical(likelihood);
-        MixtureModel::new(MixtureRows::Dense(&data), law, &weighted, &draws[0], vec!["x".into()], 7).unwrap()
-    }
-
-    #[test]
-    fn the_predictive_density_integrates_to_1_and_is_the_formula() {
-        let (low, high, steps) = (-40.0, 50.0, 9000);
-        let grid: Vec<f64> = (0..steps).map(|i| low + (high - low) * (i as f64 + 0.5) / steps as f64).collect();
-        let (_, densities) = model().assign(Rows::new(&grid, 1).unwrap(), &Workers::serial()).unwrap();
-        let total: f64 = densities.iter().map(|d| d.exp()).sum::<f64>() * (high - low) / steps as f64;
-        assert!((total - 1.0).abs() < 1e-6, "{total}");
-        // At one point, written out: N(x; (r2 sum + s2 m0)/(n r2 + s2), s2 + s2 r2/(n r2 + s2)).
-        let normal = |x: f64, n: f64, sum: f64| {
-            let mean = (10.0 * sum + 0.3 * 4.0) / (n * 10.0 + 0.3);
-            let variance: f64 = 0.3 + 3.0 / (n * 10.0 + 0.3);
-            (-0.5 * (x - mean).powi(2) / variance).exp() / (std::f64::consts::TAU * variance).sqrt()
-        };
-        let x = 1.1;
-        let first =
-            2.0 * normal(x, 2.0, 0.4) + 2.0 * normal(x, 2.0, 10.2) + normal(x, 1.0, 9.0) + 0.8 * normal(x, 0.0, 0.0);
-        let second = 2.0 * normal(x, 2.0, 0.4) + 3.0 * normal(x, 3.0, 19.2) + 1.7 * normal(x, 0.0, 0.0);
-        let expected = (0.5 * (first / 5.8 + second / 6.7)).ln();
-        let (labels, found) = model().assign(Rows::new(&[x], 1).unwrap(), &Workers::serial()).unwrap();
-        assert!((found[0] - expected).abs() < 1e-9, "{} {expected}", found[0]);
-        assert_eq!(labels, [0]);
-    }
-
-    #[test]
-    fn new_rows_go_to_the_cluster_they_are_most_often_with() {
-        let far = [1e4];
-        assert_eq!(model().assign(Rows::new(&far, 1).unwrap(), &Workers::serial()).unwrap().0, [2], "far from all");
-        let rows = [0.1, 5.1, 8.9];
-        assert_eq!(model().assign(Rows::new(&rows, 1).unwrap(), &Workers::serial()).unwrap().0, [0, 1, 2]);
-        let error = model().assign(Rows::new(&rows, 3).unwrap(), &Workers::serial()).unwrap_err().to_string();
-        assert!(error.contains("the data has 3 columns, the model 1"), "{error}");
-    }
-
-    #[test]
-    fn a_saved_model_comes_back_and_a_damaged_one_is_refused() {
-        let bytes = model().to_bytes();
-        assert_eq!(MixtureModel::from_bytes(&bytes).unwrap(), model());
-        assert_eq!(saved::kind_of_model(&bytes).unwrap(), "mixture");
-        let text = String::from_utf8(bytes.clone()).unwrap().replace("1.7", "-1.7");
-        let error = MixtureModel::from_bytes(text.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("not positive"), "{error}");
-        let error = crate::model::ClusterModel::from_bytes(&bytes).unwrap_err().to_string();
-        assert!(error.contains("of kind \"mixture\""), "{error}");
-    }
-
-    #[test]
-    fn densities_of_every_law_are_the_ratio_of_marginals_with_the_row_and_without() {
-        use crate::likelihood::{Diagonal, Full, Multinomial};
-        let values = [0.0, 1.0, 0.4, 2.0, 5.0, 3.0, 5.2, 1.0, 9.0, 4.0];
-        let with_row = [&values[..], &[1.0, 2.0]].concat();
-        let estimate = Partition::from_labels([0, 0, 1, 1, 1]);
-        let compact = CompactPartition::from(&estimate);
-        let prior_mean = vec![4.0, 2.0];
-        let (prior_strength, prior_dof) = (0.5, 4.0);
-        let laws = [
-            MixtureLaw::Full(Full {
-                prior_mean: prior_mean.clone(),
-                prior_strength,
-                prior_dof,
-                prior_scale: vec![2.0, 0.3, 0.3, 1.0],
-            }),
-            MixtureLaw::Diagonal(Diagonal {
-                prior_mean: prior_mean.clone(),
-                prior_strength,
-                prior_dof,
-                prior_scale: vec![2.0, 1.0],
-            }),
-            MixtureLaw::Spherical(Spherical { variance: 0.7, prior_mean, prior_variance: 3.0 }),
-            MixtureLaw::Multinomial(Multinomial { pseudocount: 0.5 }),
-        ];
-        for law in laws {
-            let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
-            let longer = Data::new(Rows::new(&with_row, 2).unwrap()).unwrap();
-            let counts = Counts::from_rows(longer.rows()).unwrap();
-            let all = Counts::from_rows(data.rows()).unwrap();
-            let sparse = matches!(law, MixtureLaw::Multinomial(_));
-            let (rows, more) = if sparse {
-                (MixtureRows::Counts(&all), MixtureRows::Counts(&counts))
-            } else {
-                (MixtureRows::Dense(&data), MixtureRows::Dense(&longer))
-            };
-            let model =
-                MixtureModel::new(rows, law.clone(), &[(&compact, 0.8)], &estimate, vec!["x".into(), "y".into()], 0);
-            let model = model.unwrap();
-            // By the live groups: the marginal of all six rows, the last in each group, less that of the first five.
-            let mut groups = law.groups(more).unwrap();
-            (0..3).for_each(|_| groups.open());
-            (0..5).for_each(|row| groups.add(estimate.labels()[row] as usize, row));
-            let before = groups.ln_marginal();
-            let sizes = [2.0, 3.0, 0.8];
-            let terms: Vec<f64> = (0..3)
-                .map(|k| {
-                    groups.add(k, 5);
-                    let ratio = groups.ln_marginal() - before;
-                    groups.sub(k, 5);
-                    ratio + (sizes[k] / 5.8_f64).ln()
-                })
-                .collect();
-            let (_, found) = model.assign(Rows::new(&with_row[10..], 2).unwrap(), &Workers::serial()).unwrap();
-            assert!((found[0] - ln_sum_exp(&terms)).abs() < 1e-9, "{law:?}: {} {}", found[0], ln_sum_exp(&terms));
-            assert_eq!(MixtureModel::from_bytes(&model.to_bytes()).unwrap(), model, "{law:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_from_before_there_were_other_laws_is_read() {
-        let text = String::from_utf8(model().to_bytes()).unwrap();
-        let older = text.replace("\"new_group\"", "\"concentration\"").replace("\"statistics\"", "\"sums\"");
-        assert_ne!(text, older);
-        assert!(!text.contains("\"name\""), "the spherical law is written as it always was");
-        assert_eq!(MixtureModel::from_bytes(older.as_bytes()).unwrap(), model());
     }
 }

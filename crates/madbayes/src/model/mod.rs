@@ -9,6 +9,7 @@ mod indian_buffet;
 mod mixture;
 mod mixture_law;
 mod mixture_likelihood;
+mod mixture_run;
 mod saved;
 mod stream;
 
@@ -21,5 +22,6 @@ pub use indian_buffet::{BuffetFit, BuffetStart, IndianBuffet};
 pub use mixture::{DrawnGroups, MixtureModel};
 pub use mixture_law::{MixtureLaw, MixtureRows};
 pub use mixture_likelihood::{MixtureLikelihood, NormalPrior};
+pub use mixture_run::MixtureRun;
 pub use saved::kind_of_model;
 pub use stream::ClusterStream;

@@ -218,8 +218,9 @@ fn draws_are_kept_in_one_byte_per_row() {
     let schedule = Schedule { sweeps: 20, burn_in: 0, thin: 1 };
     let chain = CrpMixture { schedule, ..CrpMixture::new(law) }.fit(&data(&values, 1), &Unwatched).unwrap().remove(0);
     for draw in &chain.draws {
-        // As JSON a draw says how it is kept.
-        assert!(serde_json::to_string(draw).unwrap().contains("Bytes"));
+        // Printed, a draw says how it is kept; in files it is a character per row between quotes.
+        assert!(format!("{draw:?}").contains("Bytes"));
+        assert_eq!(serde_json::to_string(draw).unwrap().len(), 2002);
         assert_eq!(draw.n_rows(), 2000);
     }
 }
