@@ -5,7 +5,9 @@ use crate::counts::CountRows;
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
 use madbayes::gibbs::{Loss, SPLIT_MERGE};
-use madbayes::model::{DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixtureStart, NormalPrior};
+use madbayes::model::{
+    DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixturePrior, MixtureStart, NormalPrior,
+};
 use madbayes::parallel::Workers;
 use madbayes::structure::{CompactPartition, Partition};
 use numpy::ndarray::ArrayView1;
@@ -33,6 +35,7 @@ struct Options {
     prior_dof: Option<f64>,
     prior_scale: Option<Vec<f64>>,
     pseudocount: Option<f64>,
+    prior: String,
     concentration: Option<f64>,
     max_clusters: Option<usize>,
     split_merge: bool,
@@ -79,8 +82,14 @@ impl Options {
             "binder" => Loss::Binder,
             other => return wrong("loss", "'variation-of-information' or 'binder'", other),
         };
+        let prior = match self.prior.as_str() {
+            "dirichlet-process" => MixturePrior::DirichletProcess,
+            "finite" => MixturePrior::Finite,
+            other => return wrong("prior", "'dirichlet-process' or 'finite'", other),
+        };
         Ok(DpMixture {
             likelihood,
+            prior,
             concentration: self.concentration,
             max_clusters: self.max_clusters,
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },

@@ -1,5 +1,8 @@
 //! A fitted mixture as a model: the predictive density of new rows and their most probable cluster, averaged over draws.
 
+#[cfg(test)]
+mod tests;
+
 use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
 use super::saved;
 use crate::counts::Counts;
@@ -39,9 +42,12 @@ pub struct MixtureModel {
 /// The groups of one draw, without their rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnGroups {
-    /// The weight of a new group, where a group of n rows has n: alpha, or 0 where there may be no more groups.
+    /// The weight of a new group, where a group of n rows has n + `per_group`: alpha, or 0 where there may be no more groups.
     #[serde(alias = "concentration")]
     pub new_group: f64,
+    /// What the prior adds to the rows of a group: alpha / K where there are K components, else 0.
+    #[serde(default)]
+    pub per_group: f64,
     /// Rows in each group.
     pub sizes: Vec<f64>,
     /// What the likelihood keeps of each group.
@@ -51,6 +57,17 @@ pub struct DrawnGroups {
     pub shares: Vec<f64>,
 }
 
+/// A draw of a sampler and what it says of where the next row goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrawnPartition<'a> {
+    /// The groups of all rows.
+    pub partition: &'a CompactPartition,
+    /// The weight of a new group.
+    pub new_group: f64,
+    /// A group of n rows has the weight n + `per_group`.
+    pub per_group: f64,
+}
+
 /// New rows, as the likelihood wants them.
 enum NewRows<'a, T> {
     Dense(Rows<'a, T>),
@@ -58,11 +75,11 @@ enum NewRows<'a, T> {
 }
 
 impl MixtureModel {
-    /// From draws, each with the weight of a new group, and the point estimate.
+    /// From draws and the point estimate.
     pub fn new<T: Real>(
         rows: MixtureRows<T>,
         likelihood: MixtureLaw,
-        draws: &[(&CompactPartition, f64)],
+        draws: &[DrawnPartition],
         estimate: &Partition,
         columns: Vec<String>,
         seed: u64,
@@ -72,11 +89,11 @@ impl MixtureModel {
         let kept = draws.len().min((WORK / work.max(1)).clamp(FEWEST_DRAWS, MOST_DRAWS));
         let draws = (0..kept).map(|i| draws[i * draws.len() / kept]);
         let draws = draws
-            .map(|(draw, new_group)| {
-                let draw = draw.to_partition();
+            .map(|DrawnPartition { partition, new_group, per_group }| {
+                let draw = partition.to_partition();
                 let statistics = likelihood.statistics(rows, &draw)?;
                 let sizes = draw.sizes().iter().map(|&size| size as f64).collect();
-                Ok(DrawnGroups { new_group, sizes, statistics, shares: shares(&draw, estimate) })
+                Ok(DrawnGroups { new_group, per_group, sizes, statistics, shares: shares(&draw, estimate) })
             })
             .collect::<Result<_>>()?;
         Ok(MixtureModel { columns, likelihood, reference, sizes: estimate.sizes().to_vec(), draws, seed })
@@ -89,8 +106,8 @@ impl MixtureModel {
 
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
-    /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), and the probability of being with a
-    /// cluster the mean over its rows of being with them.
+    /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), with the weights of a finite prior
+    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
@@ -142,8 +159,9 @@ impl MixtureModel {
         let mut together = vec![LnSum::default(); range.len() * clusters];
         let mut densities = vec![LnSum::default(); range.len()];
         for (draw, predictives) in self.draws.iter().zip(predictives) {
-            let ln_total = (draw.new_group + draw.sizes.iter().sum::<f64>()).ln();
-            let ln_prior: Vec<f64> = draw.sizes.iter().chain([&draw.new_group]).map(|n| n.ln() - ln_total).collect();
+            let groups = draw.sizes.iter().map(|n| n + draw.per_group);
+            let ln_total = (draw.new_group + groups.clone().sum::<f64>()).ln();
+            let ln_prior: Vec<f64> = groups.chain([draw.new_group]).map(|weight| weight.ln() - ln_total).collect();
             let take = |n: usize, ln_predictives: &[f64]| {
                 let weights: Vec<f64> = ln_prior.iter().zip(ln_predictives).map(|(a, b)| a + b).collect();
                 let ln_density = ln_sum_exp(&weights);
@@ -205,8 +223,8 @@ impl MixtureModel {
                 return Err("the groups of a draw do not fit together".into());
             }
             let sizes = draw.sizes.iter().all(|n| n.is_finite() && *n > 0.0);
-            let allowed = sizes && draw.new_group.is_finite() && draw.new_group >= 0.0;
-            if !allowed {
+            let weights = [draw.new_group, draw.per_group].iter().all(|w| w.is_finite() && *w >= 0.0);
+            if !(sizes && weights) {
                 return Err("a draw has a size or a concentration that is not positive".into());
             }
             if draw.statistics.iter().chain(&draw.shares).any(|x| !x.is_finite()) {
@@ -262,136 +280,5 @@ impl LnSum {
 
     fn value(&self) -> f64 {
         if self.sum == 0.0 { f64::NEG_INFINITY } else { self.top + self.sum.ln() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Data;
-    use crate::likelihood::Spherical;
-
-    fn model() -> MixtureModel {
-        let values = [0.0, 0.4, 5.0, 5.2, 9.0];
-        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
-        let likelihood = Spherical { variance: 0.3, prior_mean: vec![4.0], prior_variance: 10.0 };
-        let draws = [[0, 0, 1, 1, 2], [0, 0, 1, 1, 1]].map(Partition::from_labels);
-        let compact = draws.each_ref().map(CompactPartition::from);
-        let weighted = [(&compact[0], 0.8), (&compact[1], 1.7)];
-        let law = MixtureLaw::Spherical(likelihood);
-        MixtureModel::new(MixtureRows::Dense(&data), law, &weighted, &draws[0], vec!["x".into()], 7).unwrap()
-    }
-
-    #[test]
-    fn the_predictive_density_integrates_to_1_and_is_the_formula() {
-        let (low, high, steps) = (-40.0, 50.0, 9000);
-        let grid: Vec<f64> = (0..steps).map(|i| low + (high - low) * (i as f64 + 0.5) / steps as f64).collect();
-        let (_, densities) = model().assign(Rows::new(&grid, 1).unwrap(), &Workers::serial()).unwrap();
-        let total: f64 = densities.iter().map(|d| d.exp()).sum::<f64>() * (high - low) / steps as f64;
-        assert!((total - 1.0).abs() < 1e-6, "{total}");
-        // At one point, written out: N(x; (r2 sum + s2 m0)/(n r2 + s2), s2 + s2 r2/(n r2 + s2)).
-        let normal = |x: f64, n: f64, sum: f64| {
-            let mean = (10.0 * sum + 0.3 * 4.0) / (n * 10.0 + 0.3);
-            let variance: f64 = 0.3 + 3.0 / (n * 10.0 + 0.3);
-            (-0.5 * (x - mean).powi(2) / variance).exp() / (std::f64::consts::TAU * variance).sqrt()
-        };
-        let x = 1.1;
-        let first =
-            2.0 * normal(x, 2.0, 0.4) + 2.0 * normal(x, 2.0, 10.2) + normal(x, 1.0, 9.0) + 0.8 * normal(x, 0.0, 0.0);
-        let second = 2.0 * normal(x, 2.0, 0.4) + 3.0 * normal(x, 3.0, 19.2) + 1.7 * normal(x, 0.0, 0.0);
-        let expected = (0.5 * (first / 5.8 + second / 6.7)).ln();
-        let (labels, found) = model().assign(Rows::new(&[x], 1).unwrap(), &Workers::serial()).unwrap();
-        assert!((found[0] - expected).abs() < 1e-9, "{} {expected}", found[0]);
-        assert_eq!(labels, [0]);
-    }
-
-    #[test]
-    fn new_rows_go_to_the_cluster_they_are_most_often_with() {
-        let far = [1e4];
-        assert_eq!(model().assign(Rows::new(&far, 1).unwrap(), &Workers::serial()).unwrap().0, [2], "far from all");
-        let rows = [0.1, 5.1, 8.9];
-        assert_eq!(model().assign(Rows::new(&rows, 1).unwrap(), &Workers::serial()).unwrap().0, [0, 1, 2]);
-        let error = model().assign(Rows::new(&rows, 3).unwrap(), &Workers::serial()).unwrap_err().to_string();
-        assert!(error.contains("the data has 3 columns, the model 1"), "{error}");
-    }
-
-    #[test]
-    fn a_saved_model_comes_back_and_a_damaged_one_is_refused() {
-        let bytes = model().to_bytes();
-        assert_eq!(MixtureModel::from_bytes(&bytes).unwrap(), model());
-        assert_eq!(saved::kind_of_model(&bytes).unwrap(), "mixture");
-        let text = String::from_utf8(bytes.clone()).unwrap().replace("1.7", "-1.7");
-        let error = MixtureModel::from_bytes(text.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains("not positive"), "{error}");
-        let error = crate::model::ClusterModel::from_bytes(&bytes).unwrap_err().to_string();
-        assert!(error.contains("of kind \"mixture\""), "{error}");
-    }
-
-    #[test]
-    fn densities_of_every_law_are_the_ratio_of_marginals_with_the_row_and_without() {
-        use crate::likelihood::{Diagonal, Full, Multinomial};
-        let values = [0.0, 1.0, 0.4, 2.0, 5.0, 3.0, 5.2, 1.0, 9.0, 4.0];
-        let with_row = [&values[..], &[1.0, 2.0]].concat();
-        let estimate = Partition::from_labels([0, 0, 1, 1, 1]);
-        let compact = CompactPartition::from(&estimate);
-        let prior_mean = vec![4.0, 2.0];
-        let (prior_strength, prior_dof) = (0.5, 4.0);
-        let laws = [
-            MixtureLaw::Full(Full {
-                prior_mean: prior_mean.clone(),
-                prior_strength,
-                prior_dof,
-                prior_scale: vec![2.0, 0.3, 0.3, 1.0],
-            }),
-            MixtureLaw::Diagonal(Diagonal {
-                prior_mean: prior_mean.clone(),
-                prior_strength,
-                prior_dof,
-                prior_scale: vec![2.0, 1.0],
-            }),
-            MixtureLaw::Spherical(Spherical { variance: 0.7, prior_mean, prior_variance: 3.0 }),
-            MixtureLaw::Multinomial(Multinomial { pseudocount: 0.5 }),
-        ];
-        for law in laws {
-            let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
-            let longer = Data::new(Rows::new(&with_row, 2).unwrap()).unwrap();
-            let counts = Counts::from_rows(longer.rows()).unwrap();
-            let all = Counts::from_rows(data.rows()).unwrap();
-            let sparse = matches!(law, MixtureLaw::Multinomial(_));
-            let (rows, more) = if sparse {
-                (MixtureRows::Counts(&all), MixtureRows::Counts(&counts))
-            } else {
-                (MixtureRows::Dense(&data), MixtureRows::Dense(&longer))
-            };
-            let model =
-                MixtureModel::new(rows, law.clone(), &[(&compact, 0.8)], &estimate, vec!["x".into(), "y".into()], 0);
-            let model = model.unwrap();
-            // By the live groups: the marginal of all six rows, the last in each group, less that of the first five.
-            let mut groups = law.groups(more).unwrap();
-            (0..3).for_each(|_| groups.open());
-            (0..5).for_each(|row| groups.add(estimate.labels()[row] as usize, row));
-            let before = groups.ln_marginal();
-            let sizes = [2.0, 3.0, 0.8];
-            let terms: Vec<f64> = (0..3)
-                .map(|k| {
-                    groups.add(k, 5);
-                    let ratio = groups.ln_marginal() - before;
-                    groups.sub(k, 5);
-                    ratio + (sizes[k] / 5.8_f64).ln()
-                })
-                .collect();
-            let (_, found) = model.assign(Rows::new(&with_row[10..], 2).unwrap(), &Workers::serial()).unwrap();
-            assert!((found[0] - ln_sum_exp(&terms)).abs() < 1e-9, "{law:?}: {} {}", found[0], ln_sum_exp(&terms));
-            assert_eq!(MixtureModel::from_bytes(&model.to_bytes()).unwrap(), model, "{law:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_from_before_there_were_other_laws_is_read() {
-        let text = String::from_utf8(model().to_bytes()).unwrap();
-        let older = text.replace("\"new_group\"", "\"concentration\"").replace("\"statistics\"", "\"sums\"");
-        assert_ne!(text, older);
-        assert!(!text.contains("\"name\""), "the spherical law is written as it always was");
-        assert_eq!(MixtureModel::from_bytes(older.as_bytes()).unwrap(), model());
     }
 }

@@ -1,13 +1,11 @@
 //! Simulation-based calibration (Talts et al. 2018) of the mixture sampler: the rank of the truth among its draws is even.
 
-use super::likelihoods::{ln_marginal, spherical};
+use super::likelihoods::Likelihood;
 use madbayes::gibbs::{MixtureSampler, Schedule};
-use madbayes::likelihood::SphericalGroups;
 use madbayes::prior::{Concentration, Crp, PartitionPrior};
 use madbayes::random::{Stream, stream};
 use madbayes::watch::Unwatched;
 use rand::RngExt;
-use rand_distr::{Distribution, Normal};
 
 /// Draws of each chain; with the truth among them there are as many ranks and one more.
 const DRAWS: usize = 19;
@@ -24,16 +22,14 @@ pub struct Calibration {
     pub statistic: f64,
 }
 
-/// The default sampler on data sets drawn from its own model, rows of one column: the number of groups, the log joint and
-/// the concentration of the truth among `DRAWS` draws `thin` sweeps apart. Ties (the number of groups) are broken by lot.
-pub fn calibration(n_rows: usize, data_sets: u64, thin: usize) -> [Calibration; 3] {
+/// The default sampler on data sets drawn from its own model: the number of groups, the log joint and the concentration of
+/// the truth among `DRAWS` draws `thin` sweeps apart. Ties (the number of groups) are broken by lot.
+pub fn calibration(likelihood: Likelihood, n_rows: usize, data_sets: u64, thin: usize) -> [Calibration; 3] {
     let sampler = |seed| MixtureSampler {
         schedule: Schedule { sweeps: thin * (DRAWS + 5), burn_in: thin * 5, thin },
         seed,
         ..MixtureSampler::default()
     };
-    let law = spherical(1);
-    let normal = |mean: f64, variance: f64| Normal::new(mean, variance.sqrt()).unwrap();
     let mut results = ["clusters", "log joint", "concentration"].map(|name| Calibration {
         name,
         counts: [0; DRAWS + 1],
@@ -43,21 +39,20 @@ pub fn calibration(n_rows: usize, data_sets: u64, thin: usize) -> [Calibration; 
         let mut rng = stream(seed, Stream::Simulation);
         let sampler = sampler(seed);
         let (partition, concentration) = sampler.prior.sample(n_rows, &mut rng);
-        let means: Vec<f64> =
-            (0..partition.n_groups()).map(|_| normal(law.prior_mean[0], law.prior_variance).sample(&mut rng)).collect();
-        let values: Vec<f64> =
-            partition.labels().iter().map(|&k| normal(means[k as usize], law.variance).sample(&mut rng)).collect();
+        let values = likelihood.draw_rows(&partition, &mut rng);
         let PartitionPrior::Crp { hyperprior: Concentration::Gamma { shape: 1.0, rate: 1.0 }, .. } = sampler.prior
         else {
             unreachable!("the default has a Gamma(1, 1) concentration")
         };
         let ln_joint = Crp::new(concentration).unwrap().ln_prob(&partition) - concentration
-            + ln_marginal(&values, 1, &law, &partition);
-        let rows = super::data(&values, 1);
-        let chain = sampler
-            .fit(n_rows, &|| Ok(Box::new(SphericalGroups::new(&rows, law.clone())?)), &Unwatched)
-            .unwrap()
-            .remove(0);
+            + likelihood.ln_marginal(&values, &partition);
+        let mut chains = vec![];
+        let fitted = likelihood.with_groups(&values, &mut |make_groups| {
+            chains = sampler.fit(n_rows, make_groups, &Unwatched)?;
+            Ok(())
+        });
+        fitted.unwrap();
+        let chain = chains.remove(0);
         let clusters: Vec<f64> = chain.n_groups.iter().map(|&k| k as f64).collect();
         let traces = [(partition.n_groups() as f64, &clusters), (ln_joint, &chain.ln_joint)];
         let traces = traces.into_iter().chain([(concentration, &chain.concentration)]);
