@@ -9,6 +9,7 @@ mod indian_buffet;
 mod mixture;
 mod mixture_law;
 mod mixture_likelihood;
+mod mixture_test;
 mod saved;
 mod stream;
 
