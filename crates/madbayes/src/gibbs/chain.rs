@@ -9,7 +9,7 @@ use crate::watch::{Step, Watch};
 use serde::{Deserialize, Serialize};
 
 /// How long a chain runs and what is kept of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Sweeps in all, burn-in included.
     pub sweeps: usize,
@@ -41,10 +41,15 @@ impl Schedule {
         }
         Ok(())
     }
+
+    /// How many of the first `sweeps` sweeps leave a draw.
+    pub fn draws_of(&self, sweeps: usize) -> usize {
+        sweeps.saturating_sub(self.burn_in).div_ceil(self.thin.max(1))
+    }
 }
 
 /// What one chain saw, in one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
     /// Draws kept after the burn-in.
     pub draws: Vec<CompactPartition>,

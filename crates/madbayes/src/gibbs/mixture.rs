@@ -133,14 +133,19 @@ impl MixtureSampler {
         MixtureSampler { start: ChainStart::One, ..self.clone() }.check(n_rows)?;
         for state in states {
             state.check(n_rows, &self.prior)?;
-            if state.sweeps >= self.schedule.sweeps {
-                return Err(Error::argument(
-                    "sweeps",
-                    format!("more than the {} already done", state.sweeps),
-                    self.schedule.sweeps,
-                    "they count from the beginning of the chain",
-                ));
-            }
+        }
+        // Chains that were stopped have not all come as far.
+        let done = |least: bool| {
+            let sweeps = states.iter().map(|state| state.sweeps);
+            if least { sweeps.min() } else { sweeps.max() }.unwrap_or(0)
+        };
+        if done(true) >= self.schedule.sweeps || done(false) > self.schedule.sweeps {
+            return Err(Error::argument(
+                "sweeps",
+                format!("more than the {} already done", done(false)),
+                self.schedule.sweeps,
+                "they count from the beginning of the chain",
+            ));
         }
         self.run(states.len(), make_groups, watch, |number| {
             let state = &states[number];

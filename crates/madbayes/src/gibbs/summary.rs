@@ -4,6 +4,7 @@
 use crate::metrics::Contingency;
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Step, Watch};
+use serde::{Deserialize, Serialize};
 
 /// Cell updates that the search for a start and one pass over the rows may take: draws are thinned evenly beyond it.
 const WORK: usize = 200_000_000;
@@ -15,7 +16,8 @@ const MOST_PASSES: usize = 30;
 const ROWS_PER_POLL: usize = 64;
 
 /// How far an estimate c is from a draw d: sum h(c's sizes) + sum h(d's sizes) - 2 sum h(sizes of their cells).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Loss {
     /// h(n) = n log n: N times their variation of information.
     #[default]
@@ -31,6 +33,23 @@ impl Loss {
             Loss::VariationOfInformation if n > 0.0 => n * n.ln(),
             Loss::VariationOfInformation => 0.0,
             Loss::Binder => n * n,
+        }
+    }
+
+    /// The mean loss of an estimate over draws: its variation of information from them, in nats, or the share of pairs of
+    /// rows that are together in one and apart in the other. NaN where there are no draws.
+    pub fn expected(self, estimate: &Partition, draws: &[&CompactPartition]) -> f64 {
+        if draws.is_empty() {
+            return f64::NAN;
+        }
+        let of_draw = |draw: &&CompactPartition| draw.to_partition().sizes().iter().map(|&n| self.h(n)).sum::<f64>();
+        let of_draws = draws.iter().map(of_draw).sum::<f64>() / draws.len() as f64;
+        // Of equal partitions only rounding is left.
+        let total = (expected_loss(estimate, draws, self) + of_draws).max(0.0);
+        let n = estimate.n_rows() as f64;
+        match self {
+            Loss::VariationOfInformation => total / n,
+            Loss::Binder => total / (n * (n - 1.0)).max(1.0),
         }
     }
 }
@@ -222,6 +241,19 @@ mod tests {
     fn estimate(draws: &[Partition], loss: Loss) -> Partition {
         let compact: Vec<CompactPartition> = draws.iter().map(CompactPartition::from).collect();
         point_estimate(&compact.iter().collect::<Vec<_>>(), loss, &Unwatched)
+    }
+
+    #[rstest]
+    fn the_expected_loss_is_the_mean_over_draws(
+        #[values(Loss::VariationOfInformation, Loss::Binder)] loss: Loss,
+        #[values(1, 2, 30)] n: usize,
+    ) {
+        let draws = random_draws(n, 4, 9, 3);
+        let compact: Vec<CompactPartition> = draws.iter().map(CompactPartition::from).collect();
+        let found = loss.expected(&draws[0], &compact.iter().collect::<Vec<_>>());
+        let by_pairs = if n == 1 { 0.0 } else { expected(&draws[0], &draws, loss) };
+        assert!((found - by_pairs).abs() < 1e-12, "{found} {by_pairs}");
+        assert!(loss.expected(&draws[0], &[]).is_nan());
     }
 
     #[rstest]

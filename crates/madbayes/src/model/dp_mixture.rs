@@ -21,7 +21,8 @@ use crate::watch::{Silently, Watch};
 use serde::{Deserialize, Serialize};
 
 /// Where the chains begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MixtureStart {
     /// From a DP-means clustering, which is close to the answer already; for counts by Kullback-Leibler divergence.
     #[default]
@@ -34,6 +35,7 @@ pub enum MixtureStart {
 
 /// How rows fall into groups before anything is known of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MixturePrior {
     /// A Dirichlet process: any number of groups, or its restriction to at most `max_clusters`.
     #[default]
@@ -56,7 +58,8 @@ pub enum MixturePrior {
 /// assert_eq!(fit.estimate.labels(), [0, 0, 0, 1, 1, 1]);
 /// # Ok::<(), madbayes::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DpMixture {
     /// The rows of a group.
     pub likelihood: MixtureLikelihood,
@@ -79,6 +82,7 @@ pub struct DpMixture {
     /// Seed of all random choices.
     pub seed: u64,
     /// Threads; 0: one per processor.
+    #[serde(skip)]
     pub threads: usize,
 }
 
@@ -105,6 +109,8 @@ impl Default for DpMixture {
 pub struct MixtureFit {
     /// What each chain saw. Those that were stopped before they began are left out.
     pub chains: Vec<Chain>,
+    /// Those that were left out, with their number among all.
+    pub waiting: Vec<(usize, Chain)>,
     /// The partition of least expected loss.
     pub estimate: Partition,
     /// How sure each row's cluster is.
@@ -255,12 +261,14 @@ impl DpMixture {
         rows: MixtureRows<T>,
         law: MixtureLaw,
         start: &ChainStart,
-        mut chains: Vec<Chain>,
+        chains: Vec<Chain>,
         columns: Vec<String>,
         watch: &dyn Watch,
     ) -> Result<MixtureFit> {
         let stopped = chains.iter().any(|chain| chain.stopped);
-        chains.retain(|chain| !chain.n_groups.is_empty());
+        let (chains, waiting): (Vec<_>, Vec<_>) =
+            chains.into_iter().enumerate().partition(|(_, chain)| !chain.n_groups.is_empty());
+        let chains: Vec<Chain> = chains.into_iter().map(|(_, chain)| chain).collect();
         // Stopped in the burn-in: the best state there is stands for the draws.
         if chains.iter().all(|chain| chain.draws.is_empty()) {
             let first = match start {
@@ -276,6 +284,7 @@ impl DpMixture {
             let unknown = [f64::NAN; 3];
             return Ok(MixtureFit {
                 chains,
+                waiting,
                 estimate,
                 certainty,
                 r_hat: unknown,
@@ -291,7 +300,7 @@ impl DpMixture {
         let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
         let r_hat = self.of_traces(&chains, split_r_hat);
         let effective_size = self.of_traces(&chains, effective_sample_size);
-        Ok(MixtureFit { chains, estimate, certainty, r_hat, effective_size, model, stopped })
+        Ok(MixtureFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, stopped })
     }
 
     /// Each draw of a chain with its weights for the next row.
@@ -355,8 +364,8 @@ impl DpMixture {
         Ok(ChainStart::Random((expected.round() as usize).clamp(1, most)))
     }
 
-    /// The prior over partitions, in full.
-    fn partition_prior(&self) -> Result<PartitionPrior> {
+    /// The prior over partitions, in full. Errors where the finite prior has no number of components.
+    pub fn partition_prior(&self) -> Result<PartitionPrior> {
         let concentration = self.concentration.unwrap_or(1.0);
         let hyperprior = match self.concentration {
             Some(_) => Concentration::Fixed,

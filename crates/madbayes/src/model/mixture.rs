@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::data::{Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
+use crate::prepare::Standardise;
 use crate::special::ln_sum_exp;
 use crate::structure::{CompactPartition, Partition};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ const ROWS_PER_TASK: usize = 256;
 pub struct MixtureModel {
     /// Names of the columns, in order.
     pub columns: Vec<String>,
+    /// What was done to the rows before; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standardise: Option<Standardise>,
     /// The rows of a group.
     pub likelihood: MixtureLaw,
     /// The point that sums are taken about.
@@ -96,7 +100,15 @@ impl MixtureModel {
                 Ok(DrawnGroups { new_group, per_group, sizes, statistics, shares: shares(&draw, estimate) })
             })
             .collect::<Result<_>>()?;
-        Ok(MixtureModel { columns, likelihood, reference, sizes: estimate.sizes().to_vec(), draws, seed })
+        Ok(MixtureModel {
+            columns,
+            standardise: None,
+            likelihood,
+            reference,
+            sizes: estimate.sizes().to_vec(),
+            draws,
+            seed,
+        })
     }
 
     /// Number of columns, D.
@@ -107,15 +119,23 @@ impl MixtureModel {
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
     /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), with the weights of a finite prior
-    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them.
+    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them. Rows are
+    /// given in the user's units, and densities are in these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
             return self.assign_counts(&Counts::from_rows(rows)?, workers);
         }
+        let prepared = self.standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
+        let rows = prepared.as_ref().map_or(Ok(rows), |values| Rows::new(values, rows.n_columns()))?;
         let reference: Vec<T> = self.reference.iter().map(|&r| T::from_f64(r)).collect();
         check_about(rows, &reference)?;
-        self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)
+        let (labels, mut densities) = self.score_all(rows.n_rows(), NewRows::Dense(rows), workers)?;
+        if let Some(standardise) = &self.standardise {
+            let ln_volume: f64 = standardise.scales.iter().map(|scale| scale.ln()).sum();
+            densities.iter_mut().for_each(|density| *density -= ln_volume);
+        }
+        Ok((labels, densities))
     }
 
     /// The same for rows of counts.
@@ -216,6 +236,9 @@ impl MixtureModel {
         if self.columns.len() != d {
             return Err(format!("its column names are not {d}"));
         }
+        if let Some(standardise) = &self.standardise {
+            check_standardisation(standardise, d)?;
+        }
         self.likelihood.check(d).map_err(|error| error.to_string())?;
         for draw in &self.draws {
             let k = draw.sizes.len();
@@ -236,6 +259,18 @@ impl MixtureModel {
         }
         Ok(())
     }
+}
+
+/// Says what is wrong with the standardisation of D columns.
+pub(super) fn check_standardisation(standardise: &Standardise, d: usize) -> std::result::Result<(), String> {
+    if standardise.means.len() != d || standardise.scales.len() != d {
+        return Err(format!("its standardisation is not of {d} columns"));
+    }
+    let usable = |scale: &f64| scale.is_finite() && *scale > 0.0;
+    if !standardise.scales.iter().all(usable) || standardise.means.iter().any(|mean| !mean.is_finite()) {
+        return Err("its standardisation is not by positive finite numbers".into());
+    }
+    Ok(())
 }
 
 /// The share of each cluster of the estimate that is in each group of the draw, K x clusters.

@@ -4,10 +4,11 @@ use super::mixture_law::MixtureLaw;
 use crate::data::{Data, Real};
 use crate::hard::Clustering;
 use crate::likelihood::{Diagonal, Full, Multinomial, Spherical, within_covariance};
+use serde::{Deserialize, Serialize};
 
 /// The normal-inverse-Wishart prior of a group's mean and covariance, or one normal-inverse-gamma per column. What is `None`
 /// comes from the data.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct NormalPrior {
     /// Mean of the groups' means; none: the mean of the rows.
     pub mean: Option<Vec<f64>>,
@@ -20,7 +21,8 @@ pub struct NormalPrior {
 }
 
 /// The rows of a group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "lowercase")]
 pub enum MixtureLikelihood {
     /// Gaussian with a covariance of its own.
     Full(NormalPrior),

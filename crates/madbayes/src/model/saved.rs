@@ -13,6 +13,19 @@ const KIND: &str = "clusters";
 
 /// A model as JSON with its kind and version.
 pub(super) fn to_bytes(kind: &str, model: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(&fields(kind, model)).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// The same on one line, for what is too long to be read by people.
+pub(super) fn to_compact_bytes(kind: &str, model: &impl Serialize) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(&fields(kind, model)).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+fn fields(kind: &str, model: &impl Serialize) -> Value {
     let mut fields = Map::new();
     fields.insert("format".into(), FORMAT.into());
     fields.insert("version".into(), VERSION.into());
@@ -21,9 +34,7 @@ pub(super) fn to_bytes(kind: &str, model: &impl Serialize) -> Vec<u8> {
     if let Ok(Value::Object(model)) = serde_json::to_value(model) {
         fields.extend(model);
     }
-    let mut bytes = serde_json::to_vec_pretty(&Value::Object(fields)).unwrap_or_default();
-    bytes.push(b'\n');
-    bytes
+    Value::Object(fields)
 }
 
 /// Reads what `to_bytes` of this or an older version wrote for this kind; `check` says what does not fit together.
@@ -41,7 +52,8 @@ pub(super) fn from_bytes<M: DeserializeOwned>(
     Ok(model)
 }
 
-/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features" or "mixture".
+/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features", "mixture", or
+/// "mixture run" for chains to go on with.
 pub fn kind_of_model(bytes: &[u8]) -> Result<String> {
     Ok(opened(bytes)?.0)
 }

@@ -4,13 +4,19 @@ use super::Partition;
 use serde::{Deserialize, Serialize};
 
 /// A partition of rows 0..N in its canonical form, like [`Partition`], in N bytes up to 256 groups, 2N up to 65536, else 4N.
+///
+/// In files it is a text: the group of each row as one of `0-9A-Za-z`, or, beyond 62 groups, as numbers with spaces between.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct CompactPartition {
     labels: Labels,
     n_groups: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The groups that have a character of their own in files.
+const CHARACTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Labels {
     Bytes(Vec<u8>),
     Pairs(Vec<u16>),
@@ -84,6 +90,51 @@ impl From<&Partition> for CompactPartition {
     }
 }
 
+impl From<CompactPartition> for Partition {
+    fn from(compact: CompactPartition) -> Self {
+        compact.to_partition()
+    }
+}
+
+impl From<Partition> for CompactPartition {
+    fn from(partition: Partition) -> Self {
+        CompactPartition::from(&partition)
+    }
+}
+
+impl From<CompactPartition> for String {
+    fn from(compact: CompactPartition) -> Self {
+        let labels = compact.labels();
+        if compact.n_groups() <= CHARACTERS.len() {
+            return labels.iter().map(|&label| char::from(CHARACTERS[label as usize])).collect();
+        }
+        labels.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl TryFrom<String> for CompactPartition {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let place = |c: u8| CHARACTERS.iter().position(|&known| known == c).map(|at| at as u32);
+        let labels: Option<Vec<u32>> = match text.contains(' ') {
+            true => text.split(' ').map(|number| number.parse().ok()).collect(),
+            false => text.bytes().map(place).collect(),
+        };
+        let labels = labels.ok_or("a partition with a row whose group cannot be read")?;
+        // In order of first appearance, so none of them is empty.
+        let mut groups = 0;
+        for &label in &labels {
+            match label {
+                old if old < groups => {}
+                new if new == groups => groups += 1,
+                _ => return Err("a partition whose groups are not numbered as they appear".into()),
+            }
+        }
+        Ok(CompactPartition::from_groups(groups as usize, labels.into_iter()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +152,21 @@ mod tests {
             let k = partition.n_groups();
             let reversed = partition.labels().iter().map(|label| k as u32 - 1 - label);
             prop_assert_eq!(CompactPartition::from_groups(k, reversed), compact);
+        }
+    }
+
+    #[test]
+    fn as_text_it_comes_back_and_damaged_text_is_refused() {
+        let some = CompactPartition::from(&Partition::from_labels([7, 7, 1, 7, 2]));
+        assert_eq!(serde_json::to_string(&some).unwrap(), "\"00102\"");
+        for k in [0u32, 1, 62, 63, 300] {
+            let compact = CompactPartition::from_groups(k as usize, (0..k).chain(0..k).collect::<Vec<_>>().into_iter());
+            let text = String::from(compact.clone());
+            assert_eq!(text.contains(' '), k > 62, "{text}");
+            assert_eq!(CompactPartition::try_from(text), Ok(compact));
+        }
+        for damaged in ["1", "02", "0-", "0 2", "0 1 x", "0  1", "00\u{e9}"] {
+            assert!(CompactPartition::try_from(damaged.to_string()).is_err(), "{damaged}");
         }
     }
 

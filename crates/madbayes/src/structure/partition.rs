@@ -1,10 +1,13 @@
 //! A partition of N rows into groups, in its canonical form: labels in order of first appearance.
 
+use super::CompactPartition;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::Hash;
 
 /// A partition of rows 0..N. Two partitions are equal when they group the rows alike, whatever the groups were called.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "CompactPartition", from = "CompactPartition")]
 pub struct Partition {
     labels: Vec<u32>,
     sizes: Vec<usize>,

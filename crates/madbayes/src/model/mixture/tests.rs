@@ -119,6 +119,24 @@ fn densities_of_every_law_are_the_ratio_of_marginals_with_the_row_and_without() 
 }
 
 #[test]
+fn densities_of_a_standardised_model_are_in_the_users_units() {
+    let plain = model();
+    let standardise = Standardise { means: vec![100.0], scales: vec![20.0] };
+    let scaled = MixtureModel { standardise: Some(standardise), ..plain.clone() };
+    let serial = Workers::serial();
+    let (labels, densities) = plain.assign(Rows::new(&[0.5, 5.0], 1).unwrap(), &serial).unwrap();
+    let (again, others) = scaled.assign(Rows::new(&[110.0, 200.0], 1).unwrap(), &serial).unwrap();
+    assert_eq!(labels, again);
+    for (density, other) in densities.iter().zip(&others) {
+        assert!((density - 20.0_f64.ln() - other).abs() < 1e-12);
+    }
+    assert_eq!(MixtureModel::from_bytes(&scaled.to_bytes()).unwrap(), scaled);
+    let damaged = String::from_utf8(scaled.to_bytes()).unwrap().replace("20.0", "0.0");
+    let error = MixtureModel::from_bytes(damaged.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("positive finite"), "{error}");
+}
+
+#[test]
 fn a_file_from_before_there_were_other_laws_is_read() {
     let text = String::from_utf8(model().to_bytes()).unwrap();
     let older = text.replace("\"new_group\"", "\"concentration\"").replace("\"statistics\"", "\"sums\"");
