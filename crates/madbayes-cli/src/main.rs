@@ -70,7 +70,8 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 19] = [
+const OPTIONS: [(&str, &str); 20] = [
+    ("covariances", "--covariances"),
     ("covariance_penalty", "--covariance-penalty"),
     ("covariance_prior", "--covariance-prior"),
     ("n_clusters", "--clusters"),
