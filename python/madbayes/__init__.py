@@ -9,7 +9,7 @@ Estimators with scikit-learn's conventions on a Rust core:
 array([0, 0, 0, 1, 1, 1], dtype=int32)
 """
 
-from . import metrics, plots, priors, simulate
+from . import geweke, metrics, plots, priors, simulate
 from ._buffet import IndianBuffet
 from ._clusters import DPMeans, KMeans
 from ._core import __version__
@@ -29,6 +29,7 @@ __all__ = [
     "KMeans",
     "PenaltyPath",
     "__version__",
+    "geweke",
     "load",
     "metrics",
     "penalty_path",

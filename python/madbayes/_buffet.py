@@ -35,7 +35,7 @@ class IndianBuffet(FeatureEstimator):
     n_sweeps : int, default=1000
         Sweeps of each chain, burn-in included.
     burn_in : int, default=None
-        First sweeps whose draws are not kept. None: half of them.
+        First sweeps whose draws are not kept. None: half of them, down to a multiple of ``thin``.
     thin : int, default=5
         Every how many sweeps after that a draw is kept.
     n_chains : int, default=2

@@ -13,17 +13,22 @@ LARGEST_R_HAT = 1.1
 
 
 def schedule_of(estimator: Any) -> dict[str, int]:
-    """The number of sweeps, burn-in (half of them for None), thinning and chains, checked."""
+    """The number of sweeps, burn-in, thinning and chains, checked.
+
+    The burn-in for None is half of the sweeps, down to a multiple of ``thin``: so the draws kept of fewer sweeps, as far as
+    they are wanted, are those kept of more.
+    """
     for name in ("n_sweeps", "thin", "n_chains"):
         if not is_count(getattr(estimator, name)):
             raise ValueError(f"{name} must be an integer of at least 1, got {getattr(estimator, name)!r}")
     burn_in = estimator.burn_in
     if burn_in is not None and not (isinstance(burn_in, numbers.Integral) and int(burn_in) >= 0):
         raise ValueError(f"burn_in must be None or an integer of at least 0, got {burn_in!r}")
+    n_sweeps, thin = int(estimator.n_sweeps), int(estimator.thin)
     return {
-        "n_sweeps": int(estimator.n_sweeps),
-        "burn_in": int(estimator.n_sweeps) // 2 if burn_in is None else int(burn_in),
-        "thin": int(estimator.thin),
+        "n_sweeps": n_sweeps,
+        "burn_in": n_sweeps // 2 // thin * thin if burn_in is None else int(burn_in),
+        "thin": thin,
         "n_chains": int(estimator.n_chains),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -40,7 +41,8 @@ ALL_PARAMETERS = sorted({name for names in PARAMETERS.values() for name in names
 class DPMixture(ClusterMixin, Estimator):
     """Dirichlet process mixture: clusters, their number, and the uncertainty of both.
 
-    Rows of a cluster share a law whose parameters are integrated out; the partition has a Chinese restaurant process prior.
+    Rows of a cluster share a law whose parameters are integrated out; the partition has a Chinese restaurant process prior, or
+    that of a finite mixture.
     Collapsed Gibbs sampling [1]_ with split-merge moves [2]_ draws partitions from the posterior; the answer is the partition
     of least expected variation of information [3]_.
 
@@ -67,18 +69,22 @@ class DPMixture(ClusterMixin, Estimator):
         "spherical": variance of the clusters' means. None: the mean variance of the columns.
     pseudocount : float, default=None
         "multinomial": added to every count of a cluster. None: 0.01.
+    prior : {"dirichlet-process", "finite"}, default="dirichlet-process"
+        How rows fall into clusters before anything is known of them. "finite": a mixture of ``max_clusters`` components whose
+        weights are Dirichlet(alpha / max_clusters); components without rows are no clusters. With many components it is close
+        to the Dirichlet process; with few the sizes of clusters are less unequal.
     concentration : float, default=None
-        alpha of the Chinese restaurant process, about how readily clusters open. None: drawn anew in every sweep with a
-        Gamma(1, 1) prior [4]_.
+        alpha of the prior, about how readily clusters open. None: drawn anew in every sweep with a Gamma(1, 1) prior [4]_.
     max_clusters : int, default=None
-        The prior restricted to at most so many clusters.
+        With the Dirichlet process: the prior restricted to at most so many clusters. With "finite", where it must be given: the
+        number of components.
     split_merge : bool, default=True
         Whether whole clusters are split and merged too. Without, rows move one by one, and two halves of a cluster may stay
         apart for ever.
     n_sweeps : int, default=1000
         Sweeps of each chain, burn-in included.
     burn_in : int, default=None
-        First sweeps whose draws are not kept. None: half of them.
+        First sweeps whose draws are not kept. None: half of them, down to a multiple of ``thin``.
     thin : int, default=5
         Every how many sweeps after that a draw is kept.
     n_chains : int, default=2
@@ -88,6 +94,11 @@ class DPMixture(ClusterMixin, Estimator):
         Where chains begin: at the clusters of ``DPMeans()``, with all rows in one cluster, or at random.
     loss : {"variation-of-information", "binder"}, default="variation-of-information"
         What the answer is expected to have least of. Binder's loss counts pairs of rows and tends to small extra clusters.
+    warm_start : bool, default=False
+        Whether another ``fit`` goes on with the chains of the last one, up to a larger ``n_sweeps``, which counts from their
+        beginning: 500 sweeps and then 500 more are 1,000, bit for bit. After Ctrl-C the same ``n_sweeps`` takes chains to their
+        end. The rows must be the same, and so must all parameters but ``n_sweeps``, ``burn_in`` (to a later sweep), ``loss``,
+        ``n_jobs`` and ``verbose``. Pickled estimators can go on too.
     random_state : int, generator or None, default=None
         None means 0: the same bits on every run.
     n_jobs : int, default=None
@@ -137,9 +148,17 @@ class DPMixture(ClusterMixin, Estimator):
     3
     >>> bool(model.certainty_.min() > 0.5)
     True
+
+    Not sure that this was long enough? Go on, instead of beginning anew:
+
+    >>> model = DPMixture(n_sweeps=100, warm_start=True).fit(X)
+    >>> longer = model.set_params(n_sweeps=200).fit(X)
+    >>> longer.log_joint_trace_.shape
+    (2, 200)
     """
 
     _model: _core.Mixture
+    _chains: _core.Chains
     labels_: Labels
     draws_: NDArray[np.int32]
 
@@ -154,6 +173,7 @@ class DPMixture(ClusterMixin, Estimator):
         variance: float | None = None,
         prior_variance: float | None = None,
         pseudocount: float | None = None,
+        prior: str = "dirichlet-process",
         concentration: float | None = None,
         max_clusters: int | None = None,
         split_merge: bool = True,
@@ -163,6 +183,7 @@ class DPMixture(ClusterMixin, Estimator):
         n_chains: int = 2,
         init: str = "dp-means",
         loss: str = "variation-of-information",
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -175,6 +196,7 @@ class DPMixture(ClusterMixin, Estimator):
         self.variance = variance
         self.prior_variance = prior_variance
         self.pseudocount = pseudocount
+        self.prior = prior
         self.concentration = concentration
         self.max_clusters = max_clusters
         self.split_merge = split_merge
@@ -184,14 +206,20 @@ class DPMixture(ClusterMixin, Estimator):
         self.n_chains = n_chains
         self.init = init
         self.loss = loss
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _options(self) -> dict[str, Any]:
-        of_law = PARAMETERS.get(self.likelihood)
-        if of_law is None:
+    def _prior_names(self) -> tuple[str, ...]:
+        """The parameters of the likelihood."""
+        names = PARAMETERS.get(self.likelihood)
+        if names is None:
             raise ValueError(f"likelihood must be one of {', '.join(map(repr, PARAMETERS))}, got {self.likelihood!r}")
+        return names
+
+    def _options(self) -> dict[str, Any]:
+        of_law = self._prior_names()
         for name in ALL_PARAMETERS:
             if name not in of_law and getattr(self, name) is not None:
                 raise ValueError(f"{name} is no parameter of likelihood={self.likelihood!r}, which has {', '.join(of_law)}")
@@ -206,6 +234,7 @@ class DPMixture(ClusterMixin, Estimator):
             "variance": number_of("variance", self.variance),
             "prior_variance": number_of("prior_variance", self.prior_variance),
             "pseudocount": number_of("pseudocount", self.pseudocount),
+            "prior": str(self.prior),
             "concentration": number_of("concentration", self.concentration),
             "max_clusters": self.max_clusters,
             "split_merge": bool(self.split_merge),
@@ -217,7 +246,7 @@ class DPMixture(ClusterMixin, Estimator):
         }
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Sample partitions of the rows of X from their posterior.
+        """Sample partitions of the rows of X from their posterior; with ``warm_start`` go on with it.
 
         Parameters
         ----------
@@ -230,13 +259,16 @@ class DPMixture(ClusterMixin, Estimator):
         self
         """
         options = self._options()
-        rows = self._checked(X, reset=True)
+        earlier = getattr(self, "_chains", None) if self.warm_start else None
+        if earlier is not None and not self._goes_on(earlier, options):
+            return self
+        rows = self._checked(X, reset=earlier is None)
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
             if self._of_counts():
-                learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, progress)
+                learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, earlier, progress)
             else:
-                learned = _core.fit_mixture(rows, self._columns(), options, progress)
+                learned = _core.fit_mixture(rows, self._columns(), options, earlier, progress)
         self.labels_ = learned["labels"]
         self.n_clusters_ = learned["n_clusters"]
         self.certainty_ = learned["certainty"]
@@ -251,10 +283,30 @@ class DPMixture(ClusterMixin, Estimator):
         self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
         self.prior_ = learned["prior"]
         self._model = learned["model"]
+        self._chains = learned["chains"]
         raise_if_interrupted(learned)
         if not self.converged_:
             warn_disagreement(self.r_hat_)
         return self
+
+    def _goes_on(self, earlier: _core.Chains, options: dict[str, Any]) -> bool:
+        """Whether the chains have sweeps left to do; the seed is theirs where ``random_state`` is a generator."""
+        least, most = earlier.sweeps
+        if options["n_sweeps"] < most:
+            raise ValueError(
+                f"n_sweeps must be at least the {most} already done with warm_start=True, got {options['n_sweeps']}: it counts "
+                "from the beginning of the chains; warm_start=False begins anew"
+            )
+        if options["n_sweeps"] == least:
+            warnings.warn(
+                f"the {least} sweeps are done already, and nothing was: with warm_start=True raise n_sweeps, which counts from "
+                "the beginning of the chains",
+                stacklevel=3,
+            )
+            return False
+        if not isinstance(self.random_state, Integral | None):
+            options["seed"] = earlier.seed
+        return True
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> Labels:
         """Fit, then the cluster of each row in the point estimate."""

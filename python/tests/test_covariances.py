@@ -112,6 +112,26 @@ def test_given_covariances_are_held(strips):
     assert each.covariance_prior_ is None and np.isnan(each.penalty_)
 
 
+def test_the_collapsed_form_is_never_worse_than_the_frozen_one(strips):
+    X, truth, expected = strips
+    parameters = {"covariance_penalty": 60, "covariance_prior": 60 * expected, "n_clusters": 3, "n_init": 3}
+    frozen, collapsed = (FullCovarianceMeans(algorithm=form, **parameters).fit(X) for form in ("frozen", "collapsed"))
+    assert adjusted_rand_score(truth, frozen.labels_) == 1.0
+    assert collapsed.objective_ <= frozen.objective_ * (1 + 1e-9)
+    for model in (frozen, collapsed):
+        assert model.objective_ == pytest.approx(objective(X, model), rel=1e-9)
+        assert (np.diff(model.objective_trace_) <= 1e-9 * abs(model.objective_)).all()
+
+
+def test_without_a_prior_a_covariance_is_the_scatter_over_c(strips):
+    X = strips[0]
+    model = FullCovarianceMeans(n_clusters=1, covariance_prior=0, covariance_penalty=len(X)).fit(X)
+    np.testing.assert_allclose(model.covariances_[0], np.cov(X.T, bias=True))
+    assert model.covariance_prior_ is None
+    # The objective as published: sum of Mahalanobis distances + c log|S|.
+    assert model.objective_ == pytest.approx(2 * len(X) + len(X) * np.linalg.slogdet(model.covariances_[0])[1])
+
+
 def test_weights_count_rows(strips):
     X, _, expected = strips
     parameters = {"covariance_penalty": 60, "covariance_prior": 60 * expected, "penalty": 60}

@@ -11,7 +11,7 @@ import madbayes
 import numpy as np
 import pytest
 from madbayes import DPMixture
-from madbayes.priors import CRP
+from madbayes.priors import CRP, DirichletMultinomial
 from madbayes.simulate import gaussian_mixture
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
@@ -75,6 +75,113 @@ def test_draws_follow_the_exact_posterior():
     by_partition = {z: w for z, w in zip(partitions, log_weights, strict=True)}
     for draw, traced in zip(model.draws_.reshape(-1, 4)[:200].tolist(), kept[:200], strict=True):
         assert traced == pytest.approx(by_partition[tuple(draw)])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_draws_of_the_finite_prior_follow_its_exact_posterior_and_predictive():
+    X = np.array([[0.3], [0.5], [2.5], [2.1], [-1.0]])
+    law = {"variance": 0.6, "prior_mean": [1.0], "prior_variance": 2.0}
+    prior = DirichletMultinomial(n_components=3, theta=0.5)
+    weight = {}
+    for z in itertools.product(range(3), repeat=5):
+        if all(z[i] <= max(z[:i], default=-1) + 1 for i in range(5)):
+            labels = np.array(z)
+            groups = sum(log_marginal(X[labels == k], 0.6, [1.0], 2.0) for k in np.unique(labels))
+            weight[z] = prior.log_prob(labels) + groups
+    assert len(weight) == 41
+    total = logsumexp(list(weight.values()))
+    model = DPMixture(
+        likelihood="spherical", **law, prior="finite", max_clusters=3, concentration=1.5, n_sweeps=60_000, burn_in=500, thin=1
+    ).fit(X)
+    draws, counts = np.unique(model.draws_.reshape(-1, 5), axis=0, return_counts=True)
+    seen = {tuple(draw): count / counts.sum() for draw, count in zip(draws.tolist(), counts, strict=True)}
+    assert 0.5 * sum(abs(np.exp(w - total) - seen.pop(z, 0.0)) for z, w in weight.items()) < 0.01 and not seen
+    # One draw, its predictive written out: n + theta for a cluster, theta for each component that is empty.
+    short = DPMixture(
+        likelihood="spherical", **law, prior="finite", max_clusters=3, concentration=1.5, n_sweeps=2, burn_in=1, thin=1, n_chains=1
+    )
+    z = short.fit(X).draws_[0, 0]
+    new = np.array([[0.7]])
+    terms = []
+    for rows in [X[z == k] for k in np.unique(z)]:
+        ratio = log_marginal(np.vstack([rows, new]), 0.6, [1.0], 2.0) - log_marginal(rows, 0.6, [1.0], 2.0)
+        terms.append(np.log(len(rows) + 0.5) + ratio)
+    empty = 3 - len(terms)
+    if empty:
+        terms.append(np.log(0.5 * empty) + log_marginal(new, 0.6, [1.0], 2.0))
+    assert short.score_samples(new)[0] == pytest.approx(logsumexp(terms) - np.log(5 + 1.5))
+    drawn = DPMixture(prior="finite", max_clusters=4, n_sweeps=60).fit(np.vstack([X, X + 9]))
+    assert "concentration" in drawn.r_hat_ and np.ptp(drawn.concentration_trace_) > 0
+    assert drawn.n_clusters_trace_.max() <= 4
+
+
+def assert_same_run(resumed, whole):
+    for name in ("draws_", "n_clusters_trace_", "log_joint_trace_", "concentration_trace_", "labels_", "certainty_"):
+        assert getattr(resumed, name).tobytes() == getattr(whole, name).tobytes(), name
+        assert getattr(resumed, name).shape == getattr(whole, name).shape, name
+    np.testing.assert_equal(resumed.r_hat_, whole.r_hat_)
+    np.testing.assert_equal(resumed.effective_size_, whole.effective_size_)
+    assert (resumed.n_clusters_, resumed.burn_in_) == (whole.n_clusters_, whole.burn_in_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("burn_in", [None, 120])
+@pytest.mark.parametrize("parameters", [{}, {"likelihood": "diagonal", "prior": "finite", "max_clusters": 5}])
+def test_500_sweeps_and_500_more_are_1000_bit_for_bit(blobs, parameters, burn_in):
+    X = blobs[0][:100]
+    whole = DPMixture(n_sweeps=1000, burn_in=burn_in, **parameters).fit(X)
+    first = DPMixture(n_sweeps=500, burn_in=burn_in, warm_start=True, **parameters).fit(X)
+    copy = pickle.loads(pickle.dumps(first))
+    for model in (first, copy):
+        before = model.log_joint_trace_
+        assert model.set_params(n_sweeps=1000).fit(X) is model
+        assert_same_run(model, whole)
+        assert model.log_joint_trace_[:, :500].tobytes() == before.tobytes()
+        assert model.score_samples(X).tobytes() == whole.score_samples(X).tobytes()
+    # Odd steps, thinning and all: always what one run would have kept.
+    steps = DPMixture(n_sweeps=101, thin=7, warm_start=True, random_state=np.random.default_rng(3), **parameters).fit(X)
+    for n_sweeps in (150, 333):
+        steps.set_params(n_sweeps=n_sweeps).fit(X)
+    at_once = DPMixture(n_sweeps=333, thin=7, random_state=np.random.default_rng(3), **parameters).fit(X)
+    assert_same_run(steps, at_once)
+
+
+def test_counts_dense_or_sparse_go_on_too():
+    rng = np.random.default_rng(0)
+    X = np.array([rng.multinomial(30, rng.dirichlet(np.full(12, 0.3))) for _ in range(50)])
+    whole = DPMixture(likelihood="multinomial", n_sweeps=200).fit(csr_matrix(X))
+    for first, then in ((X, csr_matrix(X)), (csr_matrix(X), csr_matrix(X)), (csr_matrix(X), X)):
+        model = DPMixture(likelihood="multinomial", n_sweeps=80, warm_start=True).fit(first)
+        assert_same_run(model.set_params(n_sweeps=200).fit(then), whole)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_going_on_with_something_else_is_refused(blobs):
+    X = blobs[0][:60]
+    model = DPMixture(n_sweeps=60, warm_start=True).fit(X)
+    other = X.copy()
+    other[3, 1] += 1e-9
+    refused = [(other, "rows are not those"), (X[:50], "50 rows"), (X[::-1], "rows are not those"), (X[:, :1], "feature")]
+    for rows, message in refused:
+        with pytest.raises(ValueError, match=message):
+            model.set_params(n_sweeps=90).fit(rows)
+    for change, message in [
+        ({"n_sweeps": 40}, "n_sweeps must be at least the 60 already done"),
+        ({"n_sweeps": 90, "thin": 2}, "thin must be the 5 of the chains"),
+        ({"n_sweeps": 90, "burn_in": 10}, "burn_in must be 30, that and a multiple of 5"),
+        ({"n_sweeps": 90, "concentration": 2.0}, "parameters are not those"),
+        ({"n_sweeps": 90, "likelihood": "diagonal"}, "parameters are not those"),
+        ({"n_sweeps": 90, "random_state": 5}, "parameters are not those"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            pickle.loads(pickle.dumps(model)).set_params(**change).fit(X)
+    before = model.draws_
+    with pytest.warns(UserWarning, match="the 60 sweeps are done already"):
+        model.set_params(n_sweeps=60).fit(X)
+    assert model.draws_ is before
+    # Without warm_start every fit begins anew.
+    again = model.set_params(warm_start=False, n_sweeps=40).fit(other)
+    assert again.log_joint_trace_.shape == (2, 40)
 
 
 def test_the_answer_and_its_certainty(blobs, fitted):
@@ -184,6 +291,8 @@ def test_chains_that_disagree_are_told():
         ({"likelihood": "poisson"}, "likelihood must be one of 'gaussian', 'diagonal'"),
         ({"likelihood": "multinomial"}, "(?i)negative"),
         ({"max_clusters": 0}, "max_clusters must be a whole number of at least 1"),
+        ({"prior": "finite"}, "max_clusters must be a whole number of at least 1 for the finite prior, got none"),
+        ({"prior": "uniform"}, "prior must be 'dirichlet-process' or 'finite', got \"uniform\""),
         ({"loss": "squared"}, "loss must be 'variation-of-information' or 'binder'"),
         ({"concentration": 0}, "concentration must be"),
         ({"n_sweeps": 0}, "n_sweeps must be an integer of at least 1"),

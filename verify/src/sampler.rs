@@ -1,7 +1,7 @@
 //! Studies of the mixture sampler: against enumeration, by the joint test, by calibration, and in its limit.
 
 use crate::common::calibration::{Calibration, LIMIT, calibration};
-use crate::common::exact::{crp, joint_test, total_variation};
+use crate::common::exact::{crp, finite, joint_test, total_variation};
 use crate::common::likelihoods::{Likelihood, ln_marginal, spherical};
 use crate::common::{sum_of_squares, uniform};
 use anyhow::{Result, bail};
@@ -11,13 +11,14 @@ use madbayes::prior::{Crp, PartitionPrior};
 use madbayes::structure::Partition;
 
 /// The priors of the studies, and their names.
-fn priors() -> [(PartitionPrior, &'static str); 5] {
+fn priors() -> [(PartitionPrior, &'static str); 6] {
     [
         (crp(None, None), "CRP(0.8)"),
         (crp(Some((2.0, 0.5)), None), "CRP, alpha ~ Gamma(2, 0.5)"),
         (crp(None, Some(3)), "CRP(0.8), at most 3 groups"),
         (crp(Some((2.0, 0.5)), Some(3)), "CRP, alpha ~ Gamma(2, 0.5), at most 3 groups"),
-        (PartitionPrior::DirichletMultinomial { components: 4, theta: 0.5 }, "Dirichlet-multinomial(4, 0.5)"),
+        (finite(4, 2.0, None), "4 components, alpha = 2"),
+        (finite(4, 2.0, Some((2.0, 0.5))), "4 components, alpha ~ Gamma(2, 0.5)"),
     ]
 }
 
@@ -33,7 +34,7 @@ pub fn posterior() -> Result<String> {
     for likelihood in Likelihood::ALL {
         for n in [5, 6] {
             // What bounds the number of groups does not depend on the likelihood: once is enough.
-            let shown = if likelihood == Likelihood::Spherical(2) { 5 } else { 2 };
+            let shown = if likelihood == Likelihood::Spherical(2) { 6 } else { 2 };
             for (prior, name) in &priors()[..shown] {
                 let mut distances = [0.0; 2];
                 for (distance, split_merge) in distances.iter_mut().zip([0, SPLIT_MERGE]) {
@@ -63,7 +64,7 @@ pub fn geweke() -> Result<String> {
          |---|---|---|---|---|---|---|---|\n",
     );
     for likelihood in Likelihood::ALL {
-        let shown = if likelihood == Likelihood::Spherical(2) { 0..5 } else { 1..2 };
+        let shown = if likelihood == Likelihood::Spherical(2) { 0..6 } else { 1..2 };
         for (prior, name) in &priors()[shown] {
             for split_merge in [0, SPLIT_MERGE] {
                 for agreement in joint_test(likelihood, *prior, split_merge, 400_000) {
@@ -90,21 +91,28 @@ pub fn geweke() -> Result<String> {
 pub fn mixture_calibration() -> Result<String> {
     let mut page = format!(
         "# Calibration of the mixture sampler\n\n\
-         Data sets drawn from the model itself (concentration Gamma(1, 1), rows of one column), the default sampler on each: \
-         the rank of the truth among 19 draws is even if the sampler is right. Chi-square of 20 ranks: above {LIMIT} once in \
+         Data sets drawn from the model itself (concentration Gamma(1, 1), parameters of every group from their prior, rows \
+         from these), the default sampler on each: the rank of the truth among 19 draws is even if the sampler is right. Chi-square of 20 ranks: above {LIMIT} once in \
          a thousand.\n\n\
-         | rows | data sets | statistic | chi-square | least and most often a rank came, of its expected number |\n\
-         |---|---|---|---|---|\n"
+         | likelihood | columns | rows | data sets | statistic | chi-square | least and most often a rank came, of its \
+         expected number |\n|---|---|---|---|---|---|---|\n"
     );
-    for (n_rows, data_sets, thin) in [(15, 20_000, 20), (50, 5_000, 40)] {
-        for Calibration { name, counts, statistic } in calibration(n_rows, data_sets, thin) {
-            if statistic > LIMIT {
-                bail!("{name} of {n_rows} rows is not calibrated: chi-square {statistic}, {counts:?}");
+    let likelihoods =
+        [Likelihood::Spherical(1), Likelihood::Diagonal(2), Likelihood::Full(2), Likelihood::Multinomial(3)];
+    for likelihood in likelihoods {
+        for (n_rows, data_sets, thin) in [(15, 5_000, 20), (50, 1_000, 40)] {
+            for Calibration { name, counts, statistic } in calibration(likelihood, n_rows, data_sets, thin) {
+                if statistic > LIMIT {
+                    bail!("{name} of {n_rows} {likelihood:?} rows is not calibrated: {statistic}, {counts:?}");
+                }
+                let expected = data_sets as f64 / counts.len() as f64;
+                let share = |count: Option<&usize>| count.map_or(0.0, |&count| count as f64 / expected);
+                let (least, most) = (share(counts.iter().min()), share(counts.iter().max()));
+                let (kind, d) = (likelihood.name(), likelihood.n_columns());
+                page += &format!(
+                    "| {kind} | {d} | {n_rows} | {data_sets} | {name} | {statistic:.1} | {least:.2} to {most:.2} |\n"
+                );
             }
-            let expected = data_sets as f64 / counts.len() as f64;
-            let share = |count: Option<&usize>| count.map_or(0.0, |&count| count as f64 / expected);
-            let (least, most) = (share(counts.iter().min()), share(counts.iter().max()));
-            page += &format!("| {n_rows} | {data_sets} | {name} | {statistic:.1} | {least:.2} to {most:.2} |\n");
         }
     }
     Ok(page)

@@ -33,8 +33,12 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
     let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let full = arguments.covariance == CovarianceName::Full;
-    if !full && (arguments.covariance_penalty.is_some() || arguments.covariance_prior.is_some()) {
-        bail!("--covariance-penalty and --covariance-prior are for clusters that are not round: add --covariance full");
+    let of_shapes = arguments.covariance_penalty.is_some() || arguments.covariance_prior.is_some();
+    if !full && (of_shapes || arguments.covariances.is_some()) {
+        bail!(
+            "--covariance-penalty, --covariance-prior and --covariances are for clusters that are not round: add \
+             --covariance full"
+        );
     }
     if arguments.divergence == DivergenceName::KullbackLeibler {
         if full {
@@ -158,7 +162,7 @@ fn fit<T: Real>(arguments: &ClusterArguments, data: &Data<T>, watch: &dyn Watch)
 fn parameters(arguments: &ClusterArguments, goal: Goal) -> DpMeans {
     DpMeans {
         goal,
-        algorithm: match arguments.algorithm {
+        algorithm: match arguments.algorithm.unwrap_or(AlgorithmName::Parallel) {
             AlgorithmName::Parallel => Algorithm::Parallel,
             AlgorithmName::Serial => Algorithm::Serial,
             AlgorithmName::Collapsed => Algorithm::Collapsed,
@@ -202,7 +206,7 @@ impl Answer<'_> {
             "labels": fit.labels,
             "agreement": self.agreement,
             "standardized": arguments.standardize,
-            "algorithm": format!("{:?}", arguments.algorithm).to_lowercase(),
+            "algorithm": format!("{:?}", arguments.algorithm.unwrap_or(AlgorithmName::Parallel)).to_lowercase(),
             "runs": fit.traces.len(),
             "passes": fit.n_passes(),
             "trace": fit.trace,

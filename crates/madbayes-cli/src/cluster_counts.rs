@@ -27,7 +27,7 @@ fn check(arguments: &ClusterArguments) -> Result<()> {
             "--standardize cannot be used with --divergence kullback-leibler: it compares shares of counts; leave it out"
         );
     }
-    if arguments.algorithm == AlgorithmName::Serial {
+    if arguments.algorithm == Some(AlgorithmName::Serial) {
         bail!("--algorithm serial is for squared distances: leave it out with --divergence kullback-leibler");
     }
     if arguments.start != StartName::PlusPlus {
@@ -88,7 +88,7 @@ fn parameters(arguments: &ClusterArguments) -> (DivergenceMeans, Option<PenaltyR
     let parameters = DivergenceMeans {
         goal,
         algorithm: match arguments.algorithm {
-            AlgorithmName::Collapsed => Algorithm::Collapsed,
+            Some(AlgorithmName::Collapsed) => Algorithm::Collapsed,
             _ => Algorithm::Parallel,
         },
         restarts: arguments.restarts.map_or(Restarts::Auto, Restarts::Exactly),
@@ -132,7 +132,7 @@ impl Answer<'_> {
             "losses": fit.losses,
             "labels": fit.labels,
             "agreement": self.agreement,
-            "algorithm": format!("{:?}", arguments.algorithm).to_lowercase(),
+            "algorithm": format!("{:?}", arguments.algorithm.unwrap_or(AlgorithmName::Parallel)).to_lowercase(),
             "runs": fit.runs,
             "passes": fit.trace.len(),
             "trace": fit.trace,

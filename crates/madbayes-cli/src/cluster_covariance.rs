@@ -3,7 +3,7 @@
 use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, StartName};
 use crate::cluster::{CentreTable, Outcome, labels_csv, write};
-use crate::matrix_file::read_matrix;
+use crate::matrix_file::{read_matrix, read_numbers};
 use crate::number::{number, plural, table};
 use crate::output::{hint, make_folder, to_file};
 use crate::penalty::ClusterPenalty;
@@ -12,12 +12,12 @@ use crate::read::Table;
 use crate::watching::Watching;
 use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
-use madbayes::hard::{Clustering, CovariancePrior, FullCovarianceMeans, Goal, Restarts};
+use madbayes::hard::{Clustering, CovarianceAlgorithm, CovariancePrior, FullCovarianceMeans, Goal, Restarts};
 use madbayes::model::CovarianceModel;
 use madbayes::prepare::Standardise;
 use madbayes::select::{CovarianceFit, CovarianceGuesses, PenaltyRule, fit_full_covariance};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Instant;
 
@@ -31,6 +31,8 @@ pub enum PriorArgument {
     Variance(f64),
     /// A file with a D x D matrix.
     File(PathBuf),
+    /// 0: covariances are learned from the rows alone.
+    Nothing,
 }
 
 impl FromStr for PriorArgument {
@@ -39,8 +41,11 @@ impl FromStr for PriorArgument {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse::<f64>() {
             Ok(variance) if variance.is_finite() && variance > 0.0 => Ok(PriorArgument::Variance(variance)),
+            Ok(0.0) => Ok(PriorArgument::Nothing),
             Ok(_) => {
-                Err("it must be a positive variance, or a file with the covariance expected within a cluster".into())
+                Err("it must be a positive variance, a file with the covariance expected within a cluster, or 0 for \
+                          none"
+                    .into())
             }
             Err(_) => Ok(PriorArgument::File(text.into())),
         }
@@ -49,7 +54,7 @@ impl FromStr for PriorArgument {
 
 /// Refuses options that mean nothing here.
 pub fn check(arguments: &ClusterArguments) -> Result<()> {
-    if arguments.algorithm == AlgorithmName::Serial {
+    if arguments.algorithm == Some(AlgorithmName::Serial) {
         bail!("--algorithm serial is for round clusters: leave it out with --covariance full");
     }
     if arguments.start != StartName::PlusPlus {
@@ -97,7 +102,21 @@ pub fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T
 
 fn parameters(arguments: &ClusterArguments, names: &[String]) -> Result<(FullCovarianceMeans, CovarianceGuesses)> {
     let mut guesses = CovarianceGuesses { penalty: false, covariance_penalty: arguments.covariance_penalty.is_none() };
-    let goal = match (arguments.clusters, arguments.penalty) {
+    let d = names.len();
+    let covariance_prior = match (&arguments.covariance_prior, &arguments.covariances) {
+        (_, Some(path)) => read_covariances(path, d, arguments)?,
+        (None, None) => CovariancePrior::Guessed,
+        (Some(PriorArgument::Nothing), _) => CovariancePrior::Nothing,
+        (Some(PriorArgument::Variance(variance)), _) => {
+            CovariancePrior::Expected((0..d * d).map(|e| if e / d == e % d { *variance } else { 0.0 }).collect())
+        }
+        (Some(PriorArgument::File(path)), _) => CovariancePrior::Expected(read_matrix("--covariance-prior", path, d)?),
+    };
+    let given = match &covariance_prior {
+        CovariancePrior::Fixed(matrices) => Some(matrices.len() / (d * d)),
+        _ => arguments.clusters,
+    };
+    let goal = match (given, arguments.penalty) {
         (Some(k), _) => Goal::Exactly(k),
         (None, Some(ClusterPenalty::Value(penalty))) => Goal::Penalty { penalty, max_clusters: arguments.max_clusters },
         (None, _) => {
@@ -105,20 +124,14 @@ fn parameters(arguments: &ClusterArguments, names: &[String]) -> Result<(FullCov
             Goal::Penalty { penalty: 1.0, max_clusters: arguments.max_clusters }
         }
     };
-    let covariance_prior = match &arguments.covariance_prior {
-        None => CovariancePrior::Guessed,
-        Some(PriorArgument::Variance(variance)) => {
-            let d = names.len();
-            CovariancePrior::Expected((0..d * d).map(|e| if e / d == e % d { *variance } else { 0.0 }).collect())
-        }
-        Some(PriorArgument::File(path)) => {
-            CovariancePrior::Expected(read_matrix("--covariance-prior", path, names.len())?)
-        }
-    };
     let parameters = FullCovarianceMeans {
         goal,
         covariance_penalty: arguments.covariance_penalty.unwrap_or(1.0),
         covariance_prior,
+        algorithm: match arguments.algorithm {
+            Some(AlgorithmName::Parallel) => CovarianceAlgorithm::Frozen,
+            _ => CovarianceAlgorithm::Collapsed,
+        },
         restarts: arguments.restarts.map_or(Restarts::Auto, Restarts::Exactly),
         max_passes: arguments.max_passes,
         seed: arguments.work.seed,
@@ -126,6 +139,32 @@ fn parameters(arguments: &ClusterArguments, names: &[String]) -> Result<(FullCov
         ..FullCovarianceMeans::default()
     };
     Ok((parameters, guesses))
+}
+
+/// Covariances that are held fixed: one D x D matrix for all clusters, or one below the other for each.
+fn read_covariances(path: &Path, d: usize, arguments: &ClusterArguments) -> Result<CovariancePrior> {
+    let what = format!("a file with the {d} x {d} covariance of all clusters, or with one below the other for each");
+    let (n_rows, width, values) = read_numbers("--covariances", path, &what)?;
+    if width != d || n_rows % d != 0 {
+        bail!(
+            "--covariances {}: the file holds {n_rows} x {width} numbers, and the data has {}: give {what}",
+            path.display(),
+            plural(d, "column")
+        );
+    }
+    let k = n_rows / d;
+    if k == 1 {
+        return Ok(CovariancePrior::Shared(values));
+    }
+    let free = arguments.penalty.is_some() || arguments.max_clusters.is_some();
+    if free || arguments.clusters.is_some_and(|clusters| clusters != k) {
+        bail!(
+            "--covariances {} holds {k} covariances, and there is one cluster for each: leave out --clusters, \
+             --max-clusters and --penalty, or give one covariance for all clusters",
+            path.display()
+        );
+    }
+    Ok(CovariancePrior::Fixed(values))
 }
 
 /// What the pictures show: labels, centres, sizes and the trace.
@@ -174,10 +213,14 @@ impl Answer<'_> {
             "penalty": found.penalty,
             "covariance_penalty": found.covariance_penalty,
             "covariance_prior": fit.covariance_prior.as_deref().map(square),
+            "algorithm": match arguments.algorithm {
+                Some(AlgorithmName::Parallel) => "parallel",
+                _ => "collapsed",
+            },
             "guessed": {
                 "penalty": self.guesses.penalty,
-                "covariance_penalty": self.guesses.covariance_penalty,
-                "covariance_prior": arguments.covariance_prior.is_none(),
+                "covariance_penalty": self.guesses.covariance_penalty && arguments.covariances.is_none(),
+                "covariance_prior": arguments.covariance_prior.is_none() && arguments.covariances.is_none(),
                 "spherical_clusters": found.spherical_clusters,
             },
             "objective": fit.objective,
@@ -211,7 +254,11 @@ impl Answer<'_> {
         if let Some(penalty) = found.penalty {
             out += &format!(" at penalty {}", number(penalty));
         }
-        out += " with covariances of their own\n";
+        out += if self.arguments.covariances.is_some() {
+            " of given covariances\n"
+        } else {
+            " with covariances of their own\n"
+        };
         out += &self.guess_lines();
         out += "\n";
         let centres = self.model.centres_in_original_units();
@@ -226,11 +273,14 @@ impl Answer<'_> {
     /// What was guessed, from what, and what to give instead.
     fn guess_lines(&self) -> String {
         let (found, d) = (&self.found, self.found.clustering.n_columns);
-        let mut out = format!("covariance penalty {}", number(found.covariance_penalty));
         let source = match found.spherical_clusters {
             Some(k) => format!("from {} of a spherical fit", plural(k, "cluster")),
             None => "from the number of clusters".into(),
         };
+        if self.arguments.covariances.is_some() {
+            return if self.guesses.penalty { format!("the penalty is a guess {source}\n") } else { String::new() };
+        }
+        let mut out = format!("covariance penalty {}", number(found.covariance_penalty));
         match (self.guesses.penalty, self.guesses.covariance_penalty) {
             (true, true) => out += &format!("; both penalties are guesses {source}"),
             (true, false) => out += &format!("; the penalty is a guess {source}"),

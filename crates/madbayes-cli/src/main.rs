@@ -74,7 +74,8 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 28] = [
+const OPTIONS: [(&str, &str); 29] = [
+    ("covariances", "--covariances"),
     ("covariance_penalty", "--covariance-penalty"),
     ("covariance_prior", "--covariance-prior"),
     ("n_clusters", "--clusters"),

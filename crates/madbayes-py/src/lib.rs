@@ -5,6 +5,7 @@ mod clusters;
 mod counts;
 mod covariances;
 mod features;
+mod joint_test;
 mod metrics;
 mod mixture;
 mod path;
@@ -21,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     counts::register(module)?;
     covariances::register(module)?;
     features::register(module)?;
+    joint_test::register(module)?;
     metrics::register(module)?;
     mixture::register(module)?;
     path::register(module)?;

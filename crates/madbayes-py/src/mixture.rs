@@ -5,7 +5,11 @@ use crate::counts::CountRows;
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
 use madbayes::gibbs::{Loss, SPLIT_MERGE};
-use madbayes::model::{DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixtureStart, NormalPrior};
+use madbayes::likelihood::{Diagonal, Full, Multinomial, Spherical};
+use madbayes::model::{
+    DpMixture, MixtureFit, MixtureLaw, MixtureLikelihood, MixtureModel, MixturePrior, MixtureRows, MixtureRun,
+    MixtureStart, NormalPrior,
+};
 use madbayes::parallel::Workers;
 use madbayes::structure::{CompactPartition, Partition};
 use numpy::ndarray::ArrayView1;
@@ -16,6 +20,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Mixture>()?;
+    module.add_class::<Chains>()?;
     module.add_function(wrap_pyfunction!(fit_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(fit_count_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(coclustering, module)?)
@@ -24,7 +29,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The options of a fit, as Python spells them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Options {
+pub struct Options {
     likelihood: String,
     variance: Option<f64>,
     prior_mean: Option<Vec<f64>>,
@@ -33,6 +38,7 @@ struct Options {
     prior_dof: Option<f64>,
     prior_scale: Option<Vec<f64>>,
     pseudocount: Option<f64>,
+    prior: String,
     concentration: Option<f64>,
     max_clusters: Option<usize>,
     split_merge: bool,
@@ -47,7 +53,7 @@ struct Options {
 }
 
 impl Options {
-    fn parameters(self) -> PyResult<DpMixture> {
+    pub fn parameters(self) -> PyResult<DpMixture> {
         let wrong = |name: &str, allowed: &str, found: &str| {
             Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
         };
@@ -79,8 +85,14 @@ impl Options {
             "binder" => Loss::Binder,
             other => return wrong("loss", "'variation-of-information' or 'binder'", other),
         };
+        let prior = match self.prior.as_str() {
+            "dirichlet-process" => MixturePrior::DirichletProcess,
+            "finite" => MixturePrior::Finite,
+            other => return wrong("prior", "'dirichlet-process' or 'finite'", other),
+        };
         Ok(DpMixture {
             likelihood,
+            prior,
             concentration: self.concentration,
             max_clusters: self.max_clusters,
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
@@ -94,20 +106,27 @@ impl Options {
     }
 }
 
-/// Samples a mixture; a dictionary of everything learned.
+/// Samples a mixture, or goes on with earlier chains; a dictionary of everything learned.
 #[pyfunction]
 fn fit_mixture<'py>(
     py: Python<'py>,
     x: Matrix<'py>,
     columns: Vec<String>,
     options: Options,
+    earlier: Option<&Bound<'py, Chains>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let parameters = options.parameters()?;
+    let (parameters, earlier) = (options.parameters()?, earlier.map(|chains| chains.get().0.clone()));
     with_matrix!(x, |array| {
         let data = data(array, None)?;
-        let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit(&data, columns, watch))?;
-        as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+        let rows = MixtureRows::Dense(&data);
+        let (fitted, interrupted) = listen(py, progress, |watch| match earlier {
+            Some(run) => run.resume(&parameters, rows, watch),
+            None => parameters.fit(&data, columns, watch),
+        })?;
+        let fit = fitted.map_err(value_error)?;
+        let run = MixtureRun::new(&parameters, rows, &fit);
+        as_dictionary(py, fit, run, interrupted)
     })
 }
 
@@ -118,14 +137,26 @@ fn fit_count_mixture<'py>(
     counts: &Bound<'py, CountRows>,
     columns: Vec<String>,
     options: Options,
+    earlier: Option<&Bound<'py, Chains>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (parameters, counts) = (options.parameters()?, &counts.get().0);
-    let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit_counts(counts, columns, watch))?;
-    as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+    let (earlier, rows) = (earlier.map(|chains| chains.get().0.clone()), MixtureRows::<f64>::Counts(counts));
+    let (fitted, interrupted) = listen(py, progress, |watch| match earlier {
+        Some(run) => run.resume(&parameters, rows, watch),
+        None => parameters.fit_counts(counts, columns, watch),
+    })?;
+    let fit = fitted.map_err(value_error)?;
+    let run = MixtureRun::new(&parameters, rows, &fit);
+    as_dictionary(py, fit, run, interrupted)
 }
 
-fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
+fn as_dictionary<'py>(
+    py: Python<'py>,
+    fit: MixtureFit,
+    run: MixtureRun,
+    interrupted: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("labels", labels(py, fit.estimate.labels()))?;
     out.set_item("n_clusters", fit.estimate.n_groups())?;
@@ -138,6 +169,7 @@ fn as_dictionary<'py>(py: Python<'py>, fit: MixtureFit, interrupted: bool) -> Py
     out.set_item("effective_size", fit.effective_size)?;
     set_law(py, &out, &fit.model.likelihood)?;
     out.set_item("model", Py::new(py, Mixture(fit.model))?)?;
+    out.set_item("chains", Py::new(py, Chains(run))?)?;
     out.set_item("interrupted", interrupted)?;
     Ok(out)
 }
@@ -174,6 +206,34 @@ fn set_law(py: Python<'_>, out: &Bound<'_, PyDict>, law: &MixtureLaw) -> PyResul
         MixtureLaw::Multinomial(law) => prior.set_item("pseudocount", law.pseudocount)?,
     }
     out.set_item("prior", prior)
+}
+
+/// The law of a likelihood of which nothing was left open.
+pub fn law_in_full(likelihood: &MixtureLikelihood) -> PyResult<MixtureLaw> {
+    let law = match likelihood.clone() {
+        MixtureLikelihood::Full(NormalPrior {
+            mean: Some(prior_mean),
+            strength: Some(prior_strength),
+            dof: Some(prior_dof),
+            scale: Some(prior_scale),
+        }) => MixtureLaw::Full(Full { prior_mean, prior_strength, prior_dof, prior_scale }),
+        MixtureLikelihood::Diagonal(NormalPrior {
+            mean: Some(prior_mean),
+            strength: Some(prior_strength),
+            dof: Some(prior_dof),
+            scale: Some(prior_scale),
+        }) => MixtureLaw::Diagonal(Diagonal { prior_mean, prior_strength, prior_dof, prior_scale }),
+        MixtureLikelihood::Spherical {
+            variance: Some(variance),
+            prior_mean: Some(prior_mean),
+            prior_variance: Some(prior_variance),
+        } => MixtureLaw::Spherical(Spherical { variance, prior_mean, prior_variance }),
+        MixtureLikelihood::Multinomial { pseudocount: Some(pseudocount) } => {
+            MixtureLaw::Multinomial(Multinomial { pseudocount })
+        }
+        _ => return Err(PyValueError::new_err("every parameter of the likelihood must be given")),
+    };
+    Ok(law)
 }
 
 /// Chains x sweeps, as far as all chains came.
@@ -216,6 +276,43 @@ fn coclustering<'py>(
             let matrix = py.detach(|| coclustering_matrix(&partitions));
             Ok(PyArray1::from_vec(py, matrix).reshape([n_rows, n_rows])?.into_any())
         }
+    }
+}
+
+/// Chains as they stand, to go on with.
+#[pyclass(frozen, module = "madbayes._core")]
+struct Chains(MixtureRun);
+
+#[pymethods]
+impl Chains {
+    /// From what `to_bytes` gave.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        MixtureRun::from_bytes(bytes).map(Chains).map_err(value_error)
+    }
+
+    /// The saved run that the program goes on with, too.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    /// For pickle.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let build = slf.get_type().getattr("from_bytes")?;
+        Ok((build, (slf.get().to_bytes(slf.py()),)))
+    }
+
+    /// Sweeps that every chain has done, and that the one farthest on has.
+    #[getter]
+    fn sweeps(&self) -> (usize, usize) {
+        let least = self.0.chains.iter().map(|chain| chain.state.sweeps).min();
+        (least.unwrap_or(0), self.0.sweeps_done())
+    }
+
+    /// The seed the chains began with.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.mixture.seed
     }
 }
 

@@ -1,12 +1,16 @@
-//! The assignment pass against the bare matrix product of the same shape, in turns within one run: ratios survive a
-//! noisy machine where seconds do not.
+//! The assignment pass against the bare matrix product of the same shape, and two chains of a sampler against one, in turns
+//! within one run: ratios survive a noisy machine where seconds do not.
 
 use cpu_time::ProcessTime;
 use madbayes::data::{Data, Real, Rows};
+use madbayes::gibbs::{ChainStart, MixtureSampler, Schedule};
+use madbayes::likelihood::{Full, FullGroups};
 use madbayes::linalg::{FrozenCentres, NO_LABEL};
 use madbayes::parallel::Workers;
 use madbayes::random::{Stream, stream};
 use madbayes::scan::assign;
+use madbayes::simulate::GaussianMixture;
+use madbayes::structure::Partition;
 use madbayes::watch::Unwatched;
 use rand::RngExt;
 use std::time::Instant;
@@ -70,7 +74,55 @@ fn compare<T: Real + faer::traits::ComplexField>(n: usize, d: usize, k: usize, o
     );
 }
 
+/// Two chains on two threads against one: 2 is perfect. The CPU time of both over that of one should stay 2: more is work
+/// that threads cost each other.
+fn chains(n_rows: usize, n_columns: usize, n_clusters: usize, sweeps: usize) {
+    let shape = GaussianMixture { n_rows, n_columns, n_clusters, separation: 8.0, ..Default::default() };
+    let sample = shape.sample(0).expect("a mixture");
+    let data = Data::new(Rows::new(&sample.values, n_columns).expect("rows")).expect("data");
+    let identity = (0..n_columns * n_columns).map(|e| f64::from(u8::from(e / n_columns == e % n_columns))).collect();
+    let law = Full::weak(&data, identity);
+    let run = |chains: usize| {
+        let sampler = MixtureSampler {
+            schedule: Schedule { sweeps, burn_in: sweeps - 1, thin: 1 },
+            chains,
+            threads: chains,
+            start: ChainStart::Given(Partition::from_labels(sample.labels.iter())),
+            ..MixtureSampler::default()
+        };
+        time(|| {
+            let make_groups = || -> madbayes::Result<Box<dyn madbayes::likelihood::Groups + '_>> {
+                Ok(Box::new(FullGroups::new(&data, law.clone())?))
+            };
+            let chains = sampler.fit(n_rows, &make_groups, &Unwatched).expect("chains");
+            assert!(chains.iter().all(|chain| chain.draws.len() == 1));
+        })
+    };
+    let (mut one, mut two) = (Vec::new(), Vec::new());
+    for _ in 0..7 {
+        one.push(run(1));
+        two.push(run(2));
+    }
+    // The least of each: what else runs on the machine only adds.
+    let least = |times: &[(f64, f64)], cpu: bool| {
+        times.iter().map(|(wall, process)| if cpu { *process } else { *wall }).fold(f64::INFINITY, f64::min)
+    };
+    let (wall, cpu) = ([least(&one, false), least(&two, false)], [least(&one, true), least(&two, true)]);
+    println!(
+        "full covariance {n_rows} x {n_columns}, {n_clusters} clusters, {sweeps} sweeps: one chain {:.0} ms (CPU {:.0}), two on \
+         two threads {:.0} ms (CPU {:.0}); two chains / one chain {:.2} in sweeps per second (CPU {:.2} x)",
+        wall[0] * 1e3,
+        cpu[0] * 1e3,
+        wall[1] * 1e3,
+        cpu[1] * 1e3,
+        2.0 * wall[0] / wall[1],
+        cpu[1] / cpu[0],
+    );
+}
+
 fn main() {
+    chains(2_000, 2, 6, 100);
+    chains(2_000, 10, 10, 50);
     compare::<f32>(100_000, 32, 50, 1.0);
     compare::<f64>(100_000, 32, 50, 1.0);
     compare::<f32>(100_000, 2, 15, 1.0);

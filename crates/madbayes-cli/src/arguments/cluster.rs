@@ -64,7 +64,9 @@ within a cluster, as a variance (0.25: a standard deviation of 0.5 in every colu
 with a line for each column. For strips of standard deviation 4 along x and 0.2 along y, strip.csv is
   16,0
   0,0.04
-Without it the covariance is guessed from round clusters, and long ones are usually not found.
+Without it the covariance is guessed from round clusters, and long ones are usually not found. --covariance-prior 0 learns the
+covariances from the rows alone; it needs --clusters, and every cluster must have spread in every direction. --covariances holds them
+fixed: one for all clusters, whose number is then free, or one for each.
 
 --divergence kullback-leibler is for counts, such as words in texts: rows are compared by their shares. NPZ files of scipy.sparse (CSR)
 are read without filling up their zeros.")]
@@ -85,15 +87,18 @@ pub struct ClusterArguments {
     /// How firmly covariances keep to what is expected, in rows: about the size of a cluster [default: a guess]
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     pub covariance_penalty: Option<f64>,
-    /// The covariance expected within a cluster: a variance, or a file with a D x D matrix [default: a guess]
+    /// The covariance expected within a cluster: a variance, or a file with a D x D matrix; 0: none [default: a guess]
     #[arg(long, value_name = "V|FILE", allow_negative_numbers = true)]
     pub covariance_prior: Option<PriorArgument>,
+    /// Known covariances, held fixed: a file with a D x D matrix for all clusters, or with one below the other for each
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["covariance_prior", "covariance_penalty"])]
+    pub covariances: Option<PathBuf>,
     /// How rows are compared with the centre of their cluster
     #[arg(long, value_enum, default_value = "euclidean")]
     pub divergence: DivergenceName,
-    /// How the objective is lowered
-    #[arg(long, value_enum, default_value = "parallel")]
-    pub algorithm: AlgorithmName,
+    /// How the objective is lowered [default: parallel; with --covariance full: collapsed]
+    #[arg(long, value_enum)]
+    pub algorithm: Option<AlgorithmName>,
     /// Where a run begins
     #[arg(long, value_enum, default_value = "++")]
     pub start: StartName,

@@ -18,6 +18,14 @@ pub enum LikelihoodName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MixturePriorName {
+    /// Any number of clusters, or at most --max-clusters
+    DirichletProcess,
+    /// --max-clusters components, some of which may stay empty
+    Finite,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MixtureStartName {
     /// At the clusters of DP-means
     DpMeans,
@@ -96,6 +104,9 @@ pub struct MixtureArguments {
     /// The rows of a cluster [default: gaussian]
     #[arg(long, value_enum)]
     pub likelihood: Option<LikelihoodName>,
+    /// How rows fall into clusters before they are seen [default: dirichlet-process]
+    #[arg(long = "prior", value_enum)]
+    pub partitions: Option<MixturePriorName>,
     /// alpha of the Chinese restaurant process: the higher, the more clusters [default: drawn, with a Gamma(1, 1) prior]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub concentration: Option<f64>,

@@ -17,7 +17,8 @@ pub use demo::{DemoArguments, DemoName};
 pub use draw::{BaseName, CrpArguments, DrawArguments, IbpArguments, PolyaUrnArguments, Prior};
 pub use features::{FeatureAlgorithmName, FeatureArguments, FeatureStartName, Penalty, RowSolverName};
 pub use mixture::{
-    LikelihoodName, LossName, MixtureArguments, MixtureStartName, Numbers, PriorArguments, ScaleArgument,
+    LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, Numbers, PriorArguments,
+    ScaleArgument,
 };
 
 use crate::path::PathArguments;

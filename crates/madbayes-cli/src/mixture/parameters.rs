@@ -1,14 +1,15 @@
 //! From options to the parameters of a mixture, and whether they agree with a run that is gone on with.
 
 use crate::arguments::{
-    LikelihoodName, LossName, MixtureArguments, MixtureStartName, Numbers, PriorArguments, ScaleArgument,
+    LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, Numbers, PriorArguments,
+    ScaleArgument,
 };
 use crate::matrix_file::read_matrix;
 use crate::number::plural;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use madbayes::gibbs::{Loss, Schedule};
-use madbayes::model::{DpMixture, MixtureLikelihood, MixtureRun, MixtureStart, NormalPrior};
+use madbayes::model::{DpMixture, MixtureLikelihood, MixturePrior, MixtureRun, MixtureStart, NormalPrior};
 
 /// The option's name of a value.
 pub fn named(value: &impl ValueEnum) -> String {
@@ -35,6 +36,20 @@ fn loss(name: LossName) -> Loss {
     match name {
         LossName::VariationOfInformation => Loss::VariationOfInformation,
         LossName::Binder => Loss::Binder,
+    }
+}
+
+fn partitions(name: MixturePriorName) -> MixturePrior {
+    match name {
+        MixturePriorName::DirichletProcess => MixturePrior::DirichletProcess,
+        MixturePriorName::Finite => MixturePrior::Finite,
+    }
+}
+
+fn name_of_partitions(prior: MixturePrior) -> MixturePriorName {
+    match prior {
+        MixturePrior::DirichletProcess => MixturePriorName::DirichletProcess,
+        MixturePrior::Finite => MixturePriorName::Finite,
     }
 }
 
@@ -143,6 +158,7 @@ pub fn new_run(arguments: &MixtureArguments, name: LikelihoodName, n_columns: us
     let sweeps = chains.sweeps.unwrap_or(default.schedule.sweeps);
     Ok(DpMixture {
         likelihood: likelihood(&arguments.prior, name, n_columns)?,
+        prior: arguments.partitions.map_or(default.prior, partitions),
         concentration: arguments.concentration,
         max_clusters: arguments.max_clusters,
         schedule: Schedule {
@@ -186,6 +202,7 @@ fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
     let list = |numbers: Option<&Vec<f64>>| numbers.map(|numbers| format!("{numbers:?}"));
     let mut said = vec![
         Said::new("--likelihood", arguments.likelihood.as_ref().map(named), Some(named(&name))),
+        Said::new("--prior", arguments.partitions.as_ref().map(named), Some(named(&name_of_partitions(saved.prior)))),
         Said::new("--concentration", arguments.concentration, saved.concentration),
         Said::new("--max-clusters", arguments.max_clusters, saved.max_clusters),
         Said::new("--thin", chains.thin, Some(saved.schedule.thin)),

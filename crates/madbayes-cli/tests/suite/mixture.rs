@@ -54,6 +54,17 @@ fn blobs_are_found_by_every_likelihood_from_every_start() {
 }
 
 #[test]
+fn a_finite_prior_has_no_more_clusters_than_components() {
+    let folder = folder_of_blobs();
+    let fit = folder.json(&format!("mixture blobs.csv --exclude kind --prior finite --max-clusters 8 {SHORT}"));
+    assert_eq!(fit["n_groups"], 6);
+    let few = folder.json(&format!("mixture blobs.csv --exclude kind --prior finite --max-clusters 4 {SHORT}"));
+    let traces = few["n_clusters_trace"].as_array().unwrap();
+    assert!(traces.iter().flat_map(numbers).all(|k| k <= 4.0));
+    says(&folder.mistake("mixture blobs.csv --exclude kind --prior finite"), &["--max-clusters"]);
+}
+
+#[test]
 fn json_says_what_the_draws_say() {
     let folder = folder_of_a_saddle();
     let fit = folder.json("mixture saddle.csv --sweeps 300 --burn-in 100 --thin 4 --chains 3 --seed 5 --draws d.csv");

@@ -67,6 +67,7 @@ fn options_that_contradict_the_run_are_refused() {
     let message = |options: &str| folder.mistake(&format!("mixture blobs.csv --resume s.json --sweeps 40 {options}"));
     for (option, given, has) in [
         ("--likelihood", "diagonal", "gaussian"),
+        ("--prior", "finite", "dirichlet-process"),
         ("--concentration", "1", "none"),
         ("--max-clusters", "4", "none"),
         ("--thin", "2", "5"),

@@ -69,6 +69,56 @@ fn a_number_is_a_variance_after_standardising_and_covariances_are_told_in_the_us
 }
 
 #[test]
+fn given_covariances_are_held_fixed_one_for_all_or_one_for_each() {
+    let folder = folder_of_strips();
+    folder.write("three.csv", "16,0\n0,0.04\n".repeat(3));
+    let strips = "cluster strips.csv --label-column strip --covariance full";
+    for options in ["--covariances strip.csv", "--covariances strip.csv --penalty 60", "--covariances three.csv"] {
+        let found = folder.json(&format!("{strips} {options}"));
+        assert_eq!((found["n_groups"].as_u64(), agreement(&found)), (Some(3), 1.0), "{options}");
+        for (value, expected) in numbers(&found["covariances"]).iter().zip([16.0, 0.0, 0.0, 0.04].iter().cycle()) {
+            close(*value, *expected, 1e-12);
+        }
+        assert!(found["covariance_prior"].is_null());
+        assert_eq!(found["guessed"]["covariance_prior"], false);
+        assert_eq!(found["guessed"]["penalty"], options == "--covariances strip.csv");
+    }
+    let out = folder.text(&format!("{strips} --covariances three.csv"));
+    says(&out, &["3 clusters of given covariances\n"]);
+    assert!(!out.contains("guess"), "{out}");
+}
+
+#[test]
+fn without_a_prior_the_clusters_must_have_spread_in_every_direction() {
+    let folder = folder_of_strips();
+    let found = folder.json(
+        "cluster strips.csv --exclude strip --covariance full --covariance-prior 0 --clusters 1 --covariance-penalty 120",
+    );
+    // The covariance of all rows, of which y has a variance of 1.5 for the strips and 0.04 for each.
+    let values = numbers(&found["covariances"]);
+    assert!((10.0..25.0).contains(&values[0]) && (1.4..1.7).contains(&values[3]), "{values:?}");
+    assert!(found["covariance_prior"].is_null());
+    folder.write("flat.csv", "x,y\n1,0\n2,0\n3,0\n9,0\n8,0\n7,0\n");
+    let error = folder.mistake("cluster flat.csv --covariance full --covariance-prior 0 --clusters 2");
+    says(&error, &["no spread"]);
+}
+
+#[test]
+fn the_frozen_and_the_collapsed_form_find_the_strips_and_the_collapsed_is_never_worse() {
+    let folder = folder_of_strips();
+    let fit = |algorithm: &str| {
+        folder.json(&format!(
+            "cluster strips.csv --label-column strip --covariance full --covariance-prior strip.csv --clusters 3 \
+             --covariance-penalty 40 {algorithm}"
+        ))
+    };
+    let (frozen, collapsed, neither) = (fit("--algorithm parallel"), fit("--algorithm collapsed"), fit(""));
+    assert_eq!((agreement(&frozen), &frozen["algorithm"]), (1.0, &"parallel".into()));
+    assert_eq!(neither["objective"], collapsed["objective"]);
+    assert!(collapsed["objective"].as_f64().unwrap() <= frozen["objective"].as_f64().unwrap() + 1e-9);
+}
+
+#[test]
 fn text_tells_what_was_guessed_and_what_to_give() {
     let folder = folder_of_strips();
     let out = folder.text("cluster strips.csv --exclude strip --covariance full");
@@ -168,6 +218,7 @@ fn bad_combinations_are_refused_with_what_to_do() {
     folder.write("columns.npz", include_bytes!("../data/columns.npz"));
     folder.write("wide.csv", "1,0,0\n0,1,0\n0,0,1\n");
     folder.write("flat.csv", "1,2\n2,1\n");
+    folder.write("three.csv", "16,0\n0,0.04\n".repeat(3));
     let strips = "cluster strips.csv --exclude strip";
     for (arguments, words) in [
         (format!("{strips} --covariance-prior 1"), &["--covariance full"][..]),
@@ -176,7 +227,14 @@ fn bad_combinations_are_refused_with_what_to_do() {
         (format!("{strips} --covariance full --penalty validation"), &["--penalty", "number or auto"]),
         (format!("{strips} --covariance full --algorithm serial"), &["--algorithm serial"]),
         (format!("{strips} --covariance full --covariance-penalty -1"), &["--covariance-penalty must be"]),
-        (format!("{strips} --covariance full --covariance-prior 0"), &["positive variance"]),
+        (format!("{strips} --covariance full --covariance-prior -1"), &["positive variance", "0 for none"]),
+        (format!("{strips} --covariance full --covariance-prior 0"), &["--clusters", "covariance_prior"]),
+        (format!("{strips} --covariances strip.csv"), &["--covariance full"]),
+        (format!("{strips} --covariance full --covariances strip.csv --covariance-prior 1"), &["cannot be used with"]),
+        (format!("{strips} --covariance full --covariances wide.csv"), &["3 x 3", "2 x 2 covariance of all clusters"]),
+        (format!("{strips} --covariance full --covariances none.csv"), &["--covariances takes a file", "none.csv"]),
+        (format!("{strips} --covariance full --covariances flat.csv"), &["--covariances must be"]),
+        (format!("{strips} --covariance full --covariances three.csv --clusters 2"), &["3 covariances", "--clusters"]),
         (format!("{strips} --covariance full --covariance-prior none.csv"), &["a variance, or a file", "none.csv"]),
         (format!("{strips} --covariance full --covariance-prior wide.csv"), &["3 x 3", "2 x 2"]),
         (format!("{strips} --covariance full --covariance-prior flat.csv"), &["--covariance-prior must be"]),

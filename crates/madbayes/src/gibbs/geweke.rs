@@ -34,18 +34,53 @@ pub fn geweke<S>(
     statistics: &[Statistic<S>],
 ) -> Vec<Agreement> {
     let names: Vec<&'static str> = statistics.iter().map(|(name, _)| *name).collect();
-    joint_test(n_draws, rng, draw, step, &names, |state| statistics.iter().map(|(_, value)| value(state)).collect())
+    let numbers = |state: &S| statistics.iter().map(|(_, value)| value(state)).collect();
+    joint_draws(n_draws, rng, draw, step, &names, numbers).agreements()
+}
+
+/// What was seen of every statistic, both ways.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JointDraws {
+    /// Names of the statistics.
+    pub names: Vec<&'static str>,
+    /// Values of each in independent draws.
+    pub independent: Vec<Vec<f64>>,
+    /// Values of each along the chain, in order.
+    pub chain: Vec<Vec<f64>>,
+}
+
+impl JointDraws {
+    /// Whether the two ways agree, statistic by statistic.
+    pub fn agreements(&self) -> Vec<Agreement> {
+        let both = self.independent.iter().zip(&self.chain);
+        self.names
+            .iter()
+            .zip(both)
+            .map(|(name, (independent, chain))| Agreement::new(name, independent, chain))
+            .collect()
+    }
+}
+
+impl Agreement {
+    /// From what was seen in independent draws and, in order, along the chain.
+    pub fn new(name: &'static str, independent: &[f64], chain: &[f64]) -> Self {
+        let batches: Vec<f64> = chain.chunks(chain.len().div_ceil(BATCHES).max(1)).map(mean).collect();
+        let (a, b) = (mean(independent), mean(chain));
+        let error = (squared_error(independent) + squared_error(&batches)).sqrt();
+        let z = if a == b { 0.0 } else { (a - b) / error };
+        Agreement { name, independent: a, chain: b, z }
+    }
 }
 
 /// The same with one function for all the numbers, in the order of their names.
-pub(super) fn joint_test<S>(
+pub(super) fn joint_draws<S>(
     n_draws: usize,
     rng: &mut Rng,
     mut draw: impl FnMut(&mut Rng) -> S,
     mut step: impl FnMut(&mut S, &mut Rng),
     names: &[&'static str],
     statistics: impl Fn(&S) -> Vec<f64>,
-) -> Vec<Agreement> {
+) -> JointDraws {
     let mut independent = vec![Vec::with_capacity(n_draws); names.len()];
     let mut chain = independent.clone();
     let mut state = draw(rng);
@@ -55,16 +90,7 @@ pub(super) fn joint_test<S>(
         independent.iter_mut().zip(statistics(&fresh)).for_each(|(values, value)| values.push(value));
         chain.iter_mut().zip(statistics(&state)).for_each(|(values, value)| values.push(value));
     }
-    let named = names.iter().zip(independent).zip(chain);
-    named
-        .map(|((&name, independent), chain)| {
-            let batches: Vec<f64> = chain.chunks(chain.len().div_ceil(BATCHES).max(1)).map(mean).collect();
-            let (a, b) = (mean(&independent), mean(&chain));
-            let error = (squared_error(&independent) + squared_error(&batches)).sqrt();
-            let z = if a == b { 0.0 } else { (a - b) / error };
-            Agreement { name, independent: a, chain: b, z }
-        })
-        .collect()
+    JointDraws { names: names.to_vec(), independent, chain }
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -1,6 +1,6 @@
 //! Geweke's joint test (2004) of the mixture sampler with any likelihood: partition, concentration and rows drawn both ways.
 
-use super::geweke::{Agreement, Statistic, joint_test};
+use super::geweke::{Agreement, JointDraws, Statistic, joint_draws};
 use super::kernel::{Kernel, MakeGroups};
 use super::mixture::SPLIT_MERGE;
 use crate::error::{Error, Result};
@@ -78,7 +78,21 @@ impl MixtureTest {
         with_groups: impl Fn(&D, &mut TestStep) -> Result<()>,
         statistics: &[Statistic<D>],
     ) -> Result<Vec<Agreement>> {
+        Ok(self.draws(draw_rows, with_groups, statistics)?.agreements())
+    }
+
+    /// The same, with all that was seen.
+    pub fn draws<D>(
+        &self,
+        draw_rows: impl Fn(&Partition, &mut Rng) -> D,
+        with_groups: impl Fn(&D, &mut TestStep) -> Result<()>,
+        statistics: &[Statistic<D>],
+    ) -> Result<JointDraws> {
         self.prior.check()?;
+        if self.n_draws < 2 {
+            let help = "tens of thousands find small errors";
+            return Err(Error::argument("n_draws", "at least 2", self.n_draws, help));
+        }
         if self.n_rows < 2 {
             let help = "one row has only one partition";
             return Err(Error::argument("n_rows", "at least 2", self.n_rows, help));
@@ -114,7 +128,8 @@ impl MixtureTest {
             let own = [groups, together, largest, *concentration, concentration * groups];
             own.into_iter().chain(statistics.iter().map(|(_, value)| value(rows))).collect()
         };
-        let results = joint_test(self.n_draws, &mut stream(self.seed, Stream::Simulation), draw, step, &names, numbers);
+        let results =
+            joint_draws(self.n_draws, &mut stream(self.seed, Stream::Simulation), draw, step, &names, numbers);
         failed.map(|()| results)
     }
 }

@@ -19,7 +19,7 @@ mod together;
 pub use chain::{Chain, ChainState, Schedule};
 pub use convergence::{effective_sample_size, split_r_hat};
 pub use crp_mixture::CrpMixture;
-pub use geweke::{Agreement, Statistic, geweke};
+pub use geweke::{Agreement, JointDraws, Statistic, geweke};
 pub use geweke_mixture::{MixtureTest, TestStep};
 pub use ibp::{IbpSampler, IbpStart};
 pub use ibp_chain::{IbpChain, IbpState};

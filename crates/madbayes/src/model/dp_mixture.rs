@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::MixtureModel;
+use super::mixture::{DrawnPartition, MixtureModel};
 use super::mixture_law::{MixtureLaw, MixtureRows};
 use super::mixture_likelihood::{MixtureLikelihood, multinomial};
 use crate::counts::Counts;
@@ -14,7 +14,7 @@ use crate::gibbs::{
     split_r_hat,
 };
 use crate::hard::{Clustering, DivergenceMeans, DpMeans, Goal};
-use crate::prior::{Concentration, Crp, PartitionPrior};
+use crate::prior::{Concentration, Crp, DirichletMultinomial, PartitionPrior};
 use crate::select::{PenaltyRule, automatic_penalty, fit_divergence};
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
@@ -31,6 +31,18 @@ pub enum MixtureStart {
     One,
     /// Rows at random in as many groups as the prior expects.
     Random,
+}
+
+/// How rows fall into groups before anything is known of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MixturePrior {
+    /// A Dirichlet process: any number of groups, or its restriction to at most `max_clusters`.
+    #[default]
+    DirichletProcess,
+    /// Weights of `max_clusters` components from a symmetric Dirichlet(alpha / `max_clusters`); some may have no rows. The
+    /// Dirichlet process is the limit of many components.
+    Finite,
 }
 
 /// A mixture whose number of components is not known. What is `None` comes from the data.
@@ -51,9 +63,11 @@ pub enum MixtureStart {
 pub struct DpMixture {
     /// The rows of a group.
     pub likelihood: MixtureLikelihood,
+    /// The prior over partitions.
+    pub prior: MixturePrior,
     /// alpha; none: redrawn with its Gamma(1, 1) prior.
     pub concentration: Option<f64>,
-    /// No more groups than this.
+    /// No more groups than this; for the finite prior the number of components, which must be given.
     pub max_clusters: Option<usize>,
     /// Length, burn-in and thinning of each chain.
     pub schedule: Schedule,
@@ -76,6 +90,7 @@ impl Default for DpMixture {
     fn default() -> Self {
         DpMixture {
             likelihood: MixtureLikelihood::default(),
+            prior: MixturePrior::default(),
             concentration: None,
             max_clusters: None,
             schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
@@ -170,7 +185,7 @@ impl DpMixture {
         // Parameters are checked before the work they would spoil.
         let one = vec![0; data.n_rows()];
         self.likelihood.law(data, &one, None).check(data.n_columns())?;
-        self.sampler(ChainStart::One).check(data.n_rows())?;
+        self.sampler(ChainStart::One)?.check(data.n_rows())?;
         let hard = if self.start == MixtureStart::DpMeans || self.likelihood.needs_scale() {
             Some(self.dp_means(data, &Silently(watch))?)
         } else {
@@ -202,7 +217,7 @@ impl DpMixture {
             }
         };
         law.check(counts.n_columns())?;
-        self.sampler(ChainStart::One).check(counts.n_rows())?;
+        self.sampler(ChainStart::One)?.check(counts.n_rows())?;
         let start = if self.start == MixtureStart::DpMeans && chains.is_empty() {
             let max_clusters = self.max_clusters.map(|most| most.min(counts.n_rows()));
             let parameters = DivergenceMeans {
@@ -228,7 +243,7 @@ impl DpMixture {
         columns: Vec<String>,
         watch: &dyn Watch,
     ) -> Result<MixtureFit> {
-        let sampler = self.sampler(start);
+        let sampler = self.sampler(start)?;
         let make_groups = || law.groups(rows);
         let chains = if earlier.is_empty() {
             sampler.fit(rows.n_rows(), &make_groups, watch)?
@@ -262,7 +277,8 @@ impl DpMixture {
             };
             let best = chains.iter().filter_map(|chain| chain.best.clone()).max_by(|a, b| a.1.total_cmp(&b.1));
             let estimate = best.map_or(first, |(partition, _)| partition);
-            let draws = [(&CompactPartition::from(&estimate), self.concentration.unwrap_or(1.0))];
+            let only = CompactPartition::from(&estimate);
+            let draws = [self.weighed(&only, self.concentration.unwrap_or(1.0))];
             let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
             let certainty = vec![f64::NAN; rows.n_rows()];
             let unknown = [f64::NAN; 3];
@@ -277,8 +293,8 @@ impl DpMixture {
                 stopped,
             });
         }
-        let draws: Vec<(&CompactPartition, f64)> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
-        let partitions: Vec<&CompactPartition> = draws.iter().map(|(draw, _)| *draw).collect();
+        let draws: Vec<DrawnPartition> = chains.iter().flat_map(|chain| self.drawn(chain)).collect();
+        let partitions: Vec<&CompactPartition> = draws.iter().map(|draw| draw.partition).collect();
         let estimate = point_estimate(&partitions, self.loss, watch);
         let certainty = certainty(&estimate, &partitions);
         let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
@@ -287,12 +303,25 @@ impl DpMixture {
         Ok(MixtureFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, stopped })
     }
 
-    /// Each draw of a chain with the weight of a new group.
-    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = (&'a CompactPartition, f64)> {
-        let most = self.max_clusters.unwrap_or(usize::MAX);
+    /// Each draw of a chain with its weights for the next row.
+    fn drawn<'a>(&self, chain: &'a Chain) -> impl Iterator<Item = DrawnPartition<'a>> {
         let kept = chain.concentration[self.schedule.burn_in.min(chain.concentration.len())..].iter();
-        let weight = move |draw: &CompactPartition, alpha: f64| if draw.n_groups() < most { alpha } else { 0.0 };
-        chain.draws.iter().zip(kept.step_by(self.schedule.thin)).map(move |(draw, &alpha)| (draw, weight(draw, alpha)))
+        chain.draws.iter().zip(kept.step_by(self.schedule.thin)).map(|(draw, &alpha)| self.weighed(draw, alpha))
+    }
+
+    /// A draw with its weights for the next row: n_k and alpha, or, of K components, n_k + alpha / K and alpha / K for each
+    /// that has no rows yet.
+    fn weighed<'a>(&self, partition: &'a CompactPartition, alpha: f64) -> DrawnPartition<'a> {
+        let groups = partition.n_groups();
+        match (self.prior, self.max_clusters) {
+            (MixturePrior::Finite, Some(components)) => {
+                let share = alpha / components as f64;
+                let spare = components.saturating_sub(groups) as f64;
+                DrawnPartition { partition, new_group: spare * share, per_group: share }
+            }
+            (_, Some(most)) if groups >= most => DrawnPartition { partition, new_group: 0.0, per_group: 0.0 },
+            _ => DrawnPartition { partition, new_group: alpha, per_group: 0.0 },
+        }
     }
 
     /// A statistic of the traces of the number of groups, of the log joint and of the concentration, after the burn-in.
@@ -324,27 +353,48 @@ impl DpMixture {
         if self.start != MixtureStart::Random {
             return Ok(ChainStart::One);
         }
-        let expected = Crp::new(self.concentration.unwrap_or(1.0))?.expected_groups(n_rows);
+        let concentration = self.concentration.unwrap_or(1.0);
+        let expected = match (self.prior, self.max_clusters) {
+            (MixturePrior::Finite, Some(components)) => {
+                DirichletMultinomial::new(components, concentration / components as f64)?.expected_groups(n_rows)
+            }
+            _ => Crp::new(concentration)?.expected_groups(n_rows),
+        };
         let most = self.max_clusters.unwrap_or(n_rows).clamp(1, n_rows);
         Ok(ChainStart::Random((expected.round() as usize).clamp(1, most)))
     }
 
-    fn sampler(&self, start: ChainStart) -> MixtureSampler {
-        MixtureSampler {
-            prior: PartitionPrior::Crp {
-                concentration: self.concentration.unwrap_or(1.0),
-                hyperprior: match self.concentration {
-                    Some(_) => Concentration::Fixed,
-                    None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
-                },
-                max_groups: self.max_clusters,
-            },
+    /// The prior over partitions, in full. Errors where the finite prior has no number of components.
+    pub fn partition_prior(&self) -> Result<PartitionPrior> {
+        let concentration = self.concentration.unwrap_or(1.0);
+        let hyperprior = match self.concentration {
+            Some(_) => Concentration::Fixed,
+            None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
+        };
+        let max_groups = self.max_clusters;
+        match (self.prior, max_groups) {
+            (MixturePrior::DirichletProcess, _) => Ok(PartitionPrior::Crp { concentration, hyperprior, max_groups }),
+            (MixturePrior::Finite, Some(components)) if components > 0 => {
+                Ok(PartitionPrior::DirichletMultinomial { components, concentration, hyperprior })
+            }
+            (MixturePrior::Finite, found) => Err(Error::argument(
+                "max_clusters",
+                "a whole number of at least 1 for the finite prior",
+                found.map_or("none".into(), |most| most.to_string()),
+                "it is the number of components; take more than you expect clusters, some may stay empty",
+            )),
+        }
+    }
+
+    fn sampler(&self, start: ChainStart) -> Result<MixtureSampler> {
+        Ok(MixtureSampler {
+            prior: self.partition_prior()?,
             schedule: self.schedule,
             split_merge: self.split_merge,
             chains: self.chains,
             start,
             seed: self.seed,
             threads: self.threads,
-        }
+        })
     }
 }

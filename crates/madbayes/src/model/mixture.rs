@@ -46,9 +46,12 @@ pub struct MixtureModel {
 /// The groups of one draw, without their rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnGroups {
-    /// The weight of a new group, where a group of n rows has n: alpha, or 0 where there may be no more groups.
+    /// The weight of a new group, where a group of n rows has n + `per_group`: alpha, or 0 where there may be no more groups.
     #[serde(alias = "concentration")]
     pub new_group: f64,
+    /// What the prior adds to the rows of a group: alpha / K where there are K components, else 0.
+    #[serde(default)]
+    pub per_group: f64,
     /// Rows in each group.
     pub sizes: Vec<f64>,
     /// What the likelihood keeps of each group.
@@ -58,6 +61,17 @@ pub struct DrawnGroups {
     pub shares: Vec<f64>,
 }
 
+/// A draw of a sampler and what it says of where the next row goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DrawnPartition<'a> {
+    /// The groups of all rows.
+    pub partition: &'a CompactPartition,
+    /// The weight of a new group.
+    pub new_group: f64,
+    /// A group of n rows has the weight n + `per_group`.
+    pub per_group: f64,
+}
+
 /// New rows, as the likelihood wants them.
 enum NewRows<'a, T> {
     Dense(Rows<'a, T>),
@@ -65,11 +79,11 @@ enum NewRows<'a, T> {
 }
 
 impl MixtureModel {
-    /// From draws, each with the weight of a new group, and the point estimate.
+    /// From draws and the point estimate.
     pub fn new<T: Real>(
         rows: MixtureRows<T>,
         likelihood: MixtureLaw,
-        draws: &[(&CompactPartition, f64)],
+        draws: &[DrawnPartition],
         estimate: &Partition,
         columns: Vec<String>,
         seed: u64,
@@ -79,11 +93,11 @@ impl MixtureModel {
         let kept = draws.len().min((WORK / work.max(1)).clamp(FEWEST_DRAWS, MOST_DRAWS));
         let draws = (0..kept).map(|i| draws[i * draws.len() / kept]);
         let draws = draws
-            .map(|(draw, new_group)| {
-                let draw = draw.to_partition();
+            .map(|DrawnPartition { partition, new_group, per_group }| {
+                let draw = partition.to_partition();
                 let statistics = likelihood.statistics(rows, &draw)?;
                 let sizes = draw.sizes().iter().map(|&size| size as f64).collect();
-                Ok(DrawnGroups { new_group, sizes, statistics, shares: shares(&draw, estimate) })
+                Ok(DrawnGroups { new_group, per_group, sizes, statistics, shares: shares(&draw, estimate) })
             })
             .collect::<Result<_>>()?;
         Ok(MixtureModel {
@@ -104,8 +118,9 @@ impl MixtureModel {
 
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
-    /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), and the probability of being with a
-    /// cluster the mean over its rows of being with them. Rows are given in the user's units, and densities are in these.
+    /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), with the weights of a finite prior
+    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them. Rows are
+    /// given in the user's units, and densities are in these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
@@ -164,8 +179,9 @@ impl MixtureModel {
         let mut together = vec![LnSum::default(); range.len() * clusters];
         let mut densities = vec![LnSum::default(); range.len()];
         for (draw, predictives) in self.draws.iter().zip(predictives) {
-            let ln_total = (draw.new_group + draw.sizes.iter().sum::<f64>()).ln();
-            let ln_prior: Vec<f64> = draw.sizes.iter().chain([&draw.new_group]).map(|n| n.ln() - ln_total).collect();
+            let groups = draw.sizes.iter().map(|n| n + draw.per_group);
+            let ln_total = (draw.new_group + groups.clone().sum::<f64>()).ln();
+            let ln_prior: Vec<f64> = groups.chain([draw.new_group]).map(|weight| weight.ln() - ln_total).collect();
             let take = |n: usize, ln_predictives: &[f64]| {
                 let weights: Vec<f64> = ln_prior.iter().zip(ln_predictives).map(|(a, b)| a + b).collect();
                 let ln_density = ln_sum_exp(&weights);
@@ -230,8 +246,8 @@ impl MixtureModel {
                 return Err("the groups of a draw do not fit together".into());
             }
             let sizes = draw.sizes.iter().all(|n| n.is_finite() && *n > 0.0);
-            let allowed = sizes && draw.new_group.is_finite() && draw.new_group >= 0.0;
-            if !allowed {
+            let weights = [draw.new_group, draw.per_group].iter().all(|w| w.is_finite() && *w >= 0.0);
+            if !(sizes && weights) {
                 return Err("a draw has a size or a concentration that is not positive".into());
             }
             if draw.statistics.iter().chain(&draw.shares).any(|x| !x.is_finite()) {

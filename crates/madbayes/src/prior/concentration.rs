@@ -1,4 +1,5 @@
-//! An unknown concentration and its Gibbs step (Escobar & West 1995): alpha | K, N with alpha ~ Gamma(a, b).
+//! An unknown concentration and its Gibbs step (Escobar & West 1995): alpha | K, N with alpha ~ Gamma(a, b); by slice
+//! sampling (Neal 2003) where that is no known law.
 
 use crate::error::{Error, Result};
 use crate::random::Rng;
@@ -80,6 +81,38 @@ pub fn resample_concentration(
     let first: f64 = StandardUniform.sample(rng);
     let odds_first = more / (more + n * rate);
     draw_gamma(if first < odds_first { more + 1.0 } else { more }, rate, rng)
+}
+
+/// A draw of a log concentration t that leaves exp(ln_posterior(t)) d(alpha) unchanged, by slice sampling with stepping out
+/// (Neal 2003, Fig. 3 and 5): for posteriors of alpha = exp(t) that are no known law.
+pub(super) fn redraw_by_slice(current: f64, ln_posterior: impl Fn(f64) -> f64, rng: &mut Rng) -> f64 {
+    const WIDTH: f64 = 1.0;
+    // d(alpha) = alpha d(log alpha).
+    let ln_density = |t: f64| ln_posterior(t) + t;
+    let level = ln_density(current) + (1.0 - rng.random::<f64>()).ln();
+    let mut low = current - WIDTH * rng.random::<f64>();
+    let mut high = low + WIDTH;
+    while ln_density(low) > level {
+        low -= WIDTH;
+    }
+    while ln_density(high) > level {
+        high += WIDTH;
+    }
+    loop {
+        let proposed = low + (high - low) * rng.random::<f64>();
+        if ln_density(proposed) >= level {
+            return proposed;
+        }
+        // Rounding may leave nothing of the slice but where it began.
+        if high - low < 1e-12 {
+            return current;
+        }
+        if proposed < current {
+            low = proposed;
+        } else {
+            high = proposed;
+        }
+    }
 }
 
 /// Gamma(shape, rate), above 0 even where a tiny shape makes the draw underflow: its logarithm is needed.

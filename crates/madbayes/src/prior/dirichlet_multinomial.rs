@@ -4,9 +4,10 @@
 //! theta fixed: -2 s2 log p -> 0 (K-means); theta = exp(-penalty/(2 s2)): (K+ - 1) penalty, K+ <= K groups with rows
 //! (capped DP-means, Eq. 12). With theta/K it tends to the Chinese restaurant process as K grows.
 
-use super::Seats;
+use super::concentration::redraw_by_slice;
 use super::crp::{check_finite_logarithm, ln_positive};
 use super::rising::{fresh_probability, ln_rising_rest};
+use super::{Concentration, Seats};
 use crate::error::{Error, Result};
 use crate::random::Rng;
 use crate::special::{ln_factorial, ln_sum_exp};
@@ -147,6 +148,9 @@ impl DirichletMultinomial {
 #[derive(Debug, Clone)]
 pub struct DirichletMultinomialSeats {
     prior: DirichletMultinomial,
+    /// log of alpha = K theta. Kept, so that one that is saved and set again has the same bits.
+    ln_concentration: f64,
+    hyperprior: Concentration,
     penalty: f64,
     sizes: Vec<usize>,
     ln_weights: Vec<f64>,
@@ -156,13 +160,30 @@ pub struct DirichletMultinomialSeats {
 impl DirichletMultinomialSeats {
     /// An empty urn: `ln_theta` is what the posterior regime reads, `penalty` what the limit reads, `components` both.
     pub fn new(components: usize, ln_theta: f64, penalty: f64) -> Self {
+        let prior = DirichletMultinomial { components, ln_theta };
         DirichletMultinomialSeats {
-            prior: DirichletMultinomial { components, ln_theta },
+            prior,
+            ln_concentration: prior.ln_mass(),
+            hyperprior: Concentration::Fixed,
             penalty,
             sizes: Vec::new(),
             ln_weights: Vec::new(),
             n_seated: 0,
         }
+    }
+
+    /// An empty urn for the posterior regime, by the concentration alpha = K theta of all components together, which
+    /// `refresh` redraws where the hyperprior says so.
+    pub(super) fn shared(components: usize, ln_concentration: f64, hyperprior: Concentration) -> Self {
+        let mut seats = DirichletMultinomialSeats { hyperprior, ..Self::new(components, 0.0, f64::INFINITY) };
+        seats.set_concentration(ln_concentration);
+        seats
+    }
+
+    fn set_concentration(&mut self, ln_concentration: f64) {
+        self.ln_concentration = ln_concentration;
+        self.prior.ln_theta = ln_concentration - (self.prior.components as f64).ln();
+        (0..self.sizes.len()).for_each(|group| self.resize(group, self.sizes[group]));
     }
 
     fn resize(&mut self, group: usize, size: usize) {
@@ -222,14 +243,25 @@ impl Seats for DirichletMultinomialSeats {
     }
 
     fn ln_concentration(&self) -> f64 {
-        self.prior.ln_theta
+        self.ln_concentration
     }
 
     fn ln_hyperprior(&self) -> f64 {
-        0.0
+        self.hyperprior.ln_density(self.ln_concentration)
     }
 
-    fn refresh(&mut self, _rng: &mut Rng) {}
+    fn refresh(&mut self, rng: &mut Rng) {
+        if self.hyperprior == Concentration::Fixed {
+            return;
+        }
+        let ln_posterior = |ln_concentration: f64| {
+            let ln_theta = ln_concentration - (self.prior.components as f64).ln();
+            let prior = DirichletMultinomial { ln_theta, ..self.prior };
+            prior.ln_prob_of_sizes(&self.sizes) + self.hyperprior.ln_density(ln_concentration)
+        };
+        let redrawn = redraw_by_slice(self.ln_concentration, ln_posterior, rng);
+        self.set_concentration(redrawn);
+    }
 }
 
 #[cfg(test)]
@@ -313,6 +345,48 @@ mod tests {
         seats.weigh(&mut weights);
         seats.charge(&mut charges);
         assert_eq!((weights[2], charges[2]), (f64::NEG_INFINITY, f64::INFINITY));
+    }
+
+    #[test]
+    fn a_redrawn_concentration_has_its_exact_posterior_and_is_in_every_weight() {
+        let hyperprior = Concentration::Gamma { shape: 2.0, rate: 0.5 };
+        let mut seats = DirichletMultinomialSeats::shared(4, 0.3, hyperprior);
+        let partition = Partition::from_labels([0, 0, 0, 1, 2, 0, 1]);
+        (0..3).for_each(|_| seats.open());
+        partition.labels().iter().enumerate().for_each(|(row, &group)| seats.joined(group as usize, row));
+        // The posterior mean of alpha and of log alpha, on a grid of log alpha.
+        let (mut total, mut mean, mut ln_mean) = (0.0, 0.0, 0.0);
+        for i in 0..40_000 {
+            let t = -20.0 + f64::from(i) * 1e-3;
+            let prior = DirichletMultinomial::new(4, t.exp() / 4.0).unwrap();
+            let weight = (prior.ln_prob(&partition) + hyperprior.ln_density(t) + t).exp();
+            total += weight;
+            mean += weight * t.exp();
+            ln_mean += weight * t;
+        }
+        let mut rng = stream(4, Stream::Prior);
+        let (n_batches, batch) = (200, 500);
+        let mut batches = vec![[0.0; 2]; n_batches];
+        for sums in &mut batches {
+            for _ in 0..batch {
+                seats.refresh(&mut rng);
+                sums[0] += seats.ln_concentration().exp() / f64::from(batch);
+                sums[1] += seats.ln_concentration() / f64::from(batch);
+            }
+        }
+        for (which, expected) in [mean / total, ln_mean / total].into_iter().enumerate() {
+            let found = batches.iter().map(|b| b[which]).sum::<f64>() / n_batches as f64;
+            let spread = batches.iter().map(|b| (b[which] - found).powi(2)).sum::<f64>() / (n_batches - 1) as f64;
+            let z = (found - expected) / (spread / n_batches as f64).sqrt();
+            assert!(z.abs() < 4.0, "{which}: {found}, exactly {expected}, z = {z}");
+        }
+        let theta = seats.ln_concentration().exp() / 4.0;
+        let mut weights = [0.0; 4];
+        seats.weigh(&mut weights);
+        for (weight, expected) in weights.iter().zip([4.0 + theta, 2.0 + theta, 1.0 + theta, theta]) {
+            assert!((weight - f64::ln(expected)).abs() < 1e-12);
+        }
+        assert_eq!(seats.ln_hyperprior(), hyperprior.ln_density(seats.ln_concentration()));
     }
 
     #[test]

@@ -26,8 +26,11 @@ pub enum PartitionPrior {
     DirichletMultinomial {
         /// Number of components: no more groups than this.
         components: usize,
-        /// theta of each component, fixed. alpha / components is close to a CRP of concentration alpha.
-        theta: f64,
+        /// alpha: each component has alpha / components, so that many components are close to a CRP of this concentration.
+        /// To begin with where it is redrawn.
+        concentration: f64,
+        /// Whether it stays fixed or is redrawn from its posterior with a Gamma prior.
+        hyperprior: Concentration,
     },
 }
 
@@ -55,8 +58,10 @@ impl PartitionPrior {
                 }
                 Ok(())
             }
-            PartitionPrior::DirichletMultinomial { components, theta } => {
-                DirichletMultinomial::new(components, theta).map(|_| ())
+            PartitionPrior::DirichletMultinomial { components, concentration, hyperprior } => {
+                Crp::new(concentration)?;
+                hyperprior.check()?;
+                DirichletMultinomial { components, ln_theta: 0.0 }.check()
             }
         }
     }
@@ -72,25 +77,25 @@ impl PartitionPrior {
     /// Log of the concentration to begin with.
     pub fn ln_concentration(&self) -> f64 {
         match *self {
-            PartitionPrior::Crp { concentration, .. } => concentration.ln(),
-            PartitionPrior::DirichletMultinomial { theta, .. } => theta.ln(),
+            PartitionPrior::Crp { concentration, .. } | PartitionPrior::DirichletMultinomial { concentration, .. } => {
+                concentration.ln()
+            }
         }
     }
 
     /// Empty seats for `n_rows` rows, at this concentration; for the posterior, not for the limit.
     pub fn seats(&self, n_rows: usize, ln_concentration: f64) -> Box<dyn Seats> {
         // The limit plays no part here, so neither does a penalty.
-        let penalty = f64::INFINITY;
         match *self {
             PartitionPrior::Crp { hyperprior, max_groups, .. } => {
-                let seats = CrpSeats::new(ln_concentration, penalty).redrawn(hyperprior);
+                let seats = CrpSeats::new(ln_concentration, f64::INFINITY).redrawn(hyperprior);
                 Box::new(match max_groups {
                     Some(most) => seats.capped(most, n_rows),
                     None => seats,
                 })
             }
-            PartitionPrior::DirichletMultinomial { components, .. } => {
-                Box::new(DirichletMultinomialSeats::new(components, ln_concentration, penalty))
+            PartitionPrior::DirichletMultinomial { components, hyperprior, .. } => {
+                Box::new(DirichletMultinomialSeats::shared(components, ln_concentration, hyperprior))
             }
         }
     }
@@ -98,12 +103,13 @@ impl PartitionPrior {
     /// A partition of `n_rows` rows and the concentration it was drawn with. Capped: drawn again until it has few enough
     /// groups. Panics when [`check`](Self::check) would fail.
     pub fn sample(&self, n_rows: usize, rng: &mut Rng) -> (Partition, f64) {
+        let mut drawn = |concentration: f64, hyperprior: Concentration| match hyperprior {
+            Concentration::Fixed => concentration,
+            Concentration::Gamma { shape, rate } => draw_gamma(shape, rate, rng),
+        };
         match *self {
             PartitionPrior::Crp { concentration, hyperprior, max_groups } => {
-                let concentration = match hyperprior {
-                    Concentration::Fixed => concentration,
-                    Concentration::Gamma { shape, rate } => draw_gamma(shape, rate, rng),
-                };
+                let concentration = drawn(concentration, hyperprior);
                 let crp = Crp { ln_concentration: concentration.ln() };
                 loop {
                     let partition = crp.sample(n_rows, rng);
@@ -112,9 +118,10 @@ impl PartitionPrior {
                     }
                 }
             }
-            PartitionPrior::DirichletMultinomial { components, theta } => {
-                let prior = DirichletMultinomial { components, ln_theta: theta.ln() };
-                (prior.sample(n_rows, rng), theta)
+            PartitionPrior::DirichletMultinomial { components, concentration, hyperprior } => {
+                let concentration = drawn(concentration, hyperprior);
+                let ln_theta = concentration.ln() - (components as f64).ln();
+                (DirichletMultinomial { components, ln_theta }.sample(n_rows, rng), concentration)
             }
         }
     }
@@ -130,7 +137,8 @@ mod tests {
     fn samples_have_the_probabilities_of_the_seats() {
         let fixed =
             |max_groups| PartitionPrior::Crp { concentration: 1.7, hyperprior: Concentration::Fixed, max_groups };
-        let finite = PartitionPrior::DirichletMultinomial { components: 3, theta: 0.6 };
+        let hyperprior = Concentration::Fixed;
+        let finite = PartitionPrior::DirichletMultinomial { components: 3, concentration: 1.8, hyperprior };
         for prior in [fixed(None), fixed(Some(2)), finite] {
             let mut rng = stream(1, Stream::Prior);
             let mut counts: HashMap<Partition, f64> = HashMap::new();
@@ -156,12 +164,16 @@ mod tests {
             hyperprior: Concentration::Fixed,
             max_groups,
         };
-        let finite = |components, theta| PartitionPrior::DirichletMultinomial { components, theta };
+        let finite = |components, concentration| PartitionPrior::DirichletMultinomial {
+            components,
+            concentration,
+            hyperprior: Concentration::Fixed,
+        };
         for (prior, message) in [
             (crp(0.0, None), "concentration must be"),
             (crp(1.0, Some(0)), "max_clusters must be at least 1, got 0"),
             (finite(0, 1.0), "components must be"),
-            (finite(3, -1.0), "theta must be"),
+            (finite(3, -1.0), "concentration must be"),
         ] {
             let error = prior.check().unwrap_err().to_string();
             assert!(error.starts_with(message), "{error}");

@@ -2,7 +2,8 @@
 //! spread as they should be.
 
 use crate::common::calibration::{LIMIT, calibration};
-use crate::common::exact::crp;
+use crate::common::exact::{crp, finite};
+use crate::common::likelihoods::Likelihood;
 use crate::common::{blobs, data};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{Chain, ChainStart, ChainState, CrpMixture, Loss, MixtureSampler, Schedule, point_estimate};
@@ -134,7 +135,8 @@ fn joined(first: Vec<Chain>, second: Vec<Chain>) -> Vec<Chain> {
 #[rstest]
 #[case::resampled(crp(Some((1.0, 1.0)), None))]
 #[case::capped(crp(Some((1.0, 1.0)), Some(4)))]
-#[case::finite(PartitionPrior::DirichletMultinomial { components: 5, theta: 0.3 })]
+#[case::finite(finite(5, 1.5, None))]
+#[case::finite_resampled(finite(5, 1.5, Some((1.0, 1.0))))]
 fn a_chain_in_two_parts_is_the_whole_chain_bit_for_bit(#[case] prior: PartitionPrior) {
     let whole = run(prior, 1000, None, &Unwatched).unwrap();
     for cut in [31, 500] {
@@ -225,9 +227,12 @@ fn draws_are_kept_in_one_byte_per_row() {
     }
 }
 
-#[test]
-fn the_truth_has_an_even_rank_among_the_draws() {
-    for result in calibration(15, 600, 20) {
+#[rstest]
+fn the_truth_has_an_even_rank_among_the_draws(
+    #[values(Likelihood::Spherical(1), Likelihood::Diagonal(2), Likelihood::Full(2), Likelihood::Multinomial(3))]
+    likelihood: Likelihood,
+) {
+    for result in calibration(likelihood, 15, 600, 20) {
         println!("{}: chi-square {:.1} of {:?}", result.name, result.statistic, result.counts);
         assert!(result.statistic < LIMIT, "{}: {:?}", result.name, result.counts);
     }

@@ -1,16 +1,16 @@
 //! The CRP mixture sampler against enumeration, Geweke's joint test, and its own limit.
 
-use crate::common::exact::{crp, joint_test, total_variation};
+use crate::common::exact::{crp, distance, exact_posterior, finite, joint_test, total_variation};
 use crate::common::likelihoods::Likelihood::{self, Diagonal, Full, Multinomial, Spherical};
 use crate::common::likelihoods::{ln_marginal, spherical};
 use crate::common::{data, uniform};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{ChainStart, CrpMixture, SPLIT_MERGE, Schedule};
 use madbayes::likelihood::{self, SphericalGroups};
-use madbayes::prior::PartitionPrior::{self, DirichletMultinomial};
-use madbayes::prior::{Concentration, Crp, CrpSeats};
+use madbayes::model::{DpMixture, MixtureLikelihood, MixturePrior};
+use madbayes::prior::{Concentration, Crp, CrpSeats, PartitionPrior};
 use madbayes::random::{Stream, stream};
-use madbayes::structure::Partition;
+use madbayes::structure::{CompactPartition, Partition};
 use madbayes::sweep::{LiveLabels, Regime, seat_all, sweep};
 use madbayes::watch::Unwatched;
 use rstest::rstest;
@@ -32,8 +32,10 @@ fn assert_exact(likelihood: Likelihood, n: usize, prior: PartitionPrior, split_m
 #[case::capped_fixed_split_merge(Spherical(2), 5, crp(None, Some(3)), SPLIT_MERGE)]
 #[case::capped_resampled(Spherical(1), 5, crp(Some((1.0, 1.0)), Some(2)), 0)]
 #[case::capped_resampled_split_merge(Full(2), 6, crp(Some((2.0, 0.5)), Some(3)), SPLIT_MERGE)]
-#[case::finite(Spherical(1), 5, DirichletMultinomial { components: 3, theta: 0.5 }, 0)]
-#[case::finite_split_merge(Multinomial(3), 6, DirichletMultinomial { components: 4, theta: 0.5 }, SPLIT_MERGE)]
+#[case::finite(Spherical(1), 5, finite(3, 1.5, None), 0)]
+#[case::finite_split_merge(Multinomial(3), 6, finite(4, 2.0, None), SPLIT_MERGE)]
+#[case::finite_resampled(Spherical(2), 6, finite(4, 2.0, Some((2.0, 0.5))), 0)]
+#[case::finite_resampled_split_merge(Diagonal(2), 5, finite(3, 2.0, Some((1.0, 1.0))), SPLIT_MERGE)]
 fn the_sampler_matches_the_exact_posterior_over_all_partitions(
     #[case] likelihood: Likelihood,
     #[case] n: usize,
@@ -56,6 +58,31 @@ fn every_likelihood_matches_the_exact_posterior_over_all_partitions(
     #[values(Spherical(2), Diagonal(2), Full(1), Full(2), Multinomial(3))] likelihood: Likelihood,
 ) {
     assert_exact(likelihood, n, crp(hyperprior, None), split_merge);
+}
+
+#[rstest]
+fn a_finite_mixture_as_users_fit_it_matches_the_exact_posterior(#[values(Some(1.4), None)] concentration: Option<f64>) {
+    let law = spherical(2);
+    let mixture = DpMixture {
+        likelihood: MixtureLikelihood::Spherical {
+            variance: Some(law.variance),
+            prior_mean: Some(law.prior_mean),
+            prior_variance: Some(law.prior_variance),
+        },
+        prior: MixturePrior::Finite,
+        max_clusters: Some(3),
+        concentration,
+        schedule: Schedule { sweeps: 60_000, burn_in: 100, thin: 1 },
+        ..DpMixture::default()
+    };
+    let fit = mixture.fit(&data(&ROWS[..10], 2), vec!["a".into(), "b".into()], &Unwatched).unwrap();
+    let hyperprior = concentration.is_none().then_some((1.0, 1.0));
+    let exact = exact_posterior(Spherical(2), 5, &finite(3, concentration.unwrap_or(1.0), hyperprior));
+    assert_eq!(exact.len(), 41, "of the 52 partitions of 5 rows, 11 have more than 3 groups");
+    let draws: Vec<&CompactPartition> = fit.chains.iter().flat_map(|chain| &chain.draws).collect();
+    let distance = distance(&exact, &draws);
+    println!("total variation {distance:.5}");
+    assert!(distance < 0.01, "{distance}");
 }
 
 #[test]
@@ -95,7 +122,8 @@ fn every_likelihood_passes_gewekes_joint_test(
 
 #[rstest]
 #[case::capped(Spherical(1), crp(Some((2.0, 1.5)), Some(3)))]
-#[case::finite(Full(2), DirichletMultinomial { components: 3, theta: 0.5 })]
+#[case::finite(Full(2), finite(3, 1.5, None))]
+#[case::finite_resampled(Spherical(1), finite(4, 2.0, Some((2.0, 1.5))))]
 fn every_prior_passes_gewekes_joint_test(#[case] likelihood: Likelihood, #[case] prior: PartitionPrior) {
     assert_joint(likelihood, prior, SPLIT_MERGE);
 }

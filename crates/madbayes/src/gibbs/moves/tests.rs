@@ -36,7 +36,7 @@ fn ln_joint(data: &Data<f64>, prior: &PartitionPrior, partition: &Partition) -> 
 #[rstest]
 #[case::crp(crp(None))]
 #[case::capped_crp(crp(Some(3)))]
-#[case::dirichlet_multinomial(PartitionPrior::DirichletMultinomial { components: 4, theta: 0.7 })]
+#[case::dirichlet_multinomial(PartitionPrior::DirichletMultinomial { components: 4, concentration: 2.8, hyperprior: Concentration::Fixed })]
 fn proposals_alone_reach_the_exact_posterior(#[case] prior: PartitionPrior) {
     let data = Data::new(Rows::new(&ROWS, 1).unwrap()).unwrap();
     let new = || Box::new(SphericalGroups::new(&data, law()).unwrap());

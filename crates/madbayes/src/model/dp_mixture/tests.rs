@@ -73,13 +73,47 @@ fn chains_taken_up_again_are_the_chains_of_one_run(#[values(0, 1, 2)] likelihood
     let values: Vec<f64> = (0..60).map(|i| f64::from(i % 3) * 4.0 + f64::from(i * i % 17) * 0.1).collect();
     let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
     let columns = || vec!["a".to_string(), "b".into()];
-    let whole = DpMixture { likelihood: GAUSSIAN[likelihood](), max_clusters: Some(5), ..short(MixtureStart::DpMeans) };
+    let prior = [MixturePrior::DirichletProcess, MixturePrior::Finite][likelihood % 2];
+    let whole =
+        DpMixture { likelihood: GAUSSIAN[likelihood](), prior, max_clusters: Some(5), ..short(MixtureStart::DpMeans) };
     let half = DpMixture { schedule: Schedule { sweeps: 130, ..whole.schedule }, ..whole.clone() };
     let first = half.fit(&data, columns(), &Unwatched).unwrap();
     assert!(first.chains.iter().all(|chain| chain.n_groups.iter().all(|&k| k <= 5)));
     let law = first.model.likelihood.clone();
     let resumed = whole.resume(&data, columns(), (law, first.chains), &Unwatched).unwrap();
     assert!(resumed == whole.fit(&data, columns(), &Unwatched).unwrap());
+}
+
+#[rstest]
+fn the_next_row_goes_where_the_prior_of_one_more_row_says(
+    #[values(MixturePrior::DirichletProcess, MixturePrior::Finite)] prior: MixturePrior,
+    #[values(None, Some(3), Some(9))] max_clusters: Option<usize>,
+) {
+    let alpha = 1.7;
+    let mixture = DpMixture { prior, max_clusters, ..DpMixture::default() };
+    let ln_prob = |partition: &Partition| match (prior, max_clusters) {
+        (MixturePrior::Finite, Some(k)) => DirichletMultinomial::new(k, alpha / k as f64).unwrap().ln_prob(partition),
+        (_, Some(most)) if partition.n_groups() > most => f64::NEG_INFINITY,
+        _ => Crp::new(alpha).unwrap().ln_prob(partition),
+    };
+    if (prior, max_clusters) == (MixturePrior::Finite, None) {
+        let error = mixture.partition_prior().unwrap_err().to_string();
+        assert!(error.starts_with("max_clusters must be a whole number of at least 1 for the finite prior, got none"));
+        return;
+    }
+    for partition in Partition::all(5).filter(|partition| ln_prob(partition).is_finite()) {
+        let compact = CompactPartition::from(&partition);
+        let DrawnPartition { new_group, per_group, .. } = mixture.weighed(&compact, alpha);
+        let weights = partition.sizes().iter().map(|&n| n as f64 + per_group).chain([new_group]);
+        let weights: Vec<f64> = weights.collect();
+        let longer = |k: usize| Partition::from_labels(partition.labels().iter().copied().chain([k as u32]));
+        let expected: Vec<f64> =
+            (0..weights.len()).map(|k| (ln_prob(&longer(k)) - ln_prob(&partition)).exp()).collect();
+        for (weight, expected_one) in weights.iter().zip(&expected) {
+            let (share, right) = (weight / weights.iter().sum::<f64>(), expected_one / expected.iter().sum::<f64>());
+            assert!((share - right).abs() < 1e-12, "{partition:?}: {weights:?} {expected:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! Simulation-based calibration (Talts et al. 2018) of the mixture sampler: the rank of the truth among its draws is even.
 
-use super::likelihoods::{ln_marginal, spherical};
+use super::likelihoods::Likelihood;
 use madbayes::gibbs::{MixtureSampler, Schedule};
-use madbayes::likelihood::SphericalGroups;
+use madbayes::parallel::Workers;
 use madbayes::prior::{Concentration, Crp, PartitionPrior};
 use madbayes::random::{Stream, stream};
 use madbayes::watch::Unwatched;
 use rand::RngExt;
-use rand_distr::{Distribution, Normal};
 
 /// Draws of each chain; with the truth among them there are as many ranks and one more.
 const DRAWS: usize = 19;
@@ -24,54 +23,50 @@ pub struct Calibration {
     pub statistic: f64,
 }
 
-/// The default sampler on data sets drawn from its own model, rows of one column: the number of groups, the log joint and
-/// the concentration of the truth among `DRAWS` draws `thin` sweeps apart. Ties (the number of groups) are broken by lot.
-pub fn calibration(n_rows: usize, data_sets: u64, thin: usize) -> [Calibration; 3] {
-    let sampler = |seed| MixtureSampler {
-        schedule: Schedule { sweeps: thin * (DRAWS + 5), burn_in: thin * 5, thin },
-        seed,
-        ..MixtureSampler::default()
-    };
-    let law = spherical(1);
-    let normal = |mean: f64, variance: f64| Normal::new(mean, variance.sqrt()).unwrap();
+/// The default sampler on data sets drawn from its own model: the number of groups, the log joint and the concentration of
+/// the truth among `DRAWS` draws `thin` sweeps apart.
+pub fn calibration(likelihood: Likelihood, n_rows: usize, data_sets: usize, thin: usize) -> [Calibration; 3] {
+    let ranks = Workers::new(0).map(data_sets, |seed| ranks(likelihood, n_rows, thin, seed as u64));
     let mut results = ["clusters", "log joint", "concentration"].map(|name| Calibration {
         name,
         counts: [0; DRAWS + 1],
         statistic: 0.0,
     });
-    for seed in 0..data_sets {
-        let mut rng = stream(seed, Stream::Simulation);
-        let sampler = sampler(seed);
-        let (partition, concentration) = sampler.prior.sample(n_rows, &mut rng);
-        let means: Vec<f64> =
-            (0..partition.n_groups()).map(|_| normal(law.prior_mean[0], law.prior_variance).sample(&mut rng)).collect();
-        let values: Vec<f64> =
-            partition.labels().iter().map(|&k| normal(means[k as usize], law.variance).sample(&mut rng)).collect();
-        let PartitionPrior::Crp { hyperprior: Concentration::Gamma { shape: 1.0, rate: 1.0 }, .. } = sampler.prior
-        else {
-            unreachable!("the default has a Gamma(1, 1) concentration")
-        };
-        let ln_joint = Crp::new(concentration).unwrap().ln_prob(&partition) - concentration
-            + ln_marginal(&values, 1, &law, &partition);
-        let rows = super::data(&values, 1);
-        let chain = sampler
-            .fit(n_rows, &|| Ok(Box::new(SphericalGroups::new(&rows, law.clone())?)), &Unwatched)
-            .unwrap()
-            .remove(0);
-        let clusters: Vec<f64> = chain.n_groups.iter().map(|&k| k as f64).collect();
-        let traces = [(partition.n_groups() as f64, &clusters), (ln_joint, &chain.ln_joint)];
-        let traces = traces.into_iter().chain([(concentration, &chain.concentration)]);
-        for (result, (truth, trace)) in results.iter_mut().zip(traces) {
-            let drawn: Vec<f64> = trace.iter().copied().skip(sampler.schedule.burn_in).step_by(thin).collect();
-            assert_eq!(drawn.len(), DRAWS);
-            let below = drawn.iter().filter(|&&value| value < truth).count();
-            let equal = drawn.iter().filter(|&&value| value == truth).count();
-            result.counts[below + rng.random_range(0..=equal)] += 1;
-        }
-    }
     let expected = data_sets as f64 / (DRAWS + 1) as f64;
-    for result in &mut results {
+    for (which, result) in results.iter_mut().enumerate() {
+        ranks.iter().for_each(|ranks| result.counts[ranks[which]] += 1);
         result.statistic = result.counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
     }
     results
+}
+
+/// The ranks of one data set. Ties (the number of groups) are broken by lot.
+fn ranks(likelihood: Likelihood, n_rows: usize, thin: usize, seed: u64) -> [usize; 3] {
+    let schedule = Schedule { sweeps: thin * (DRAWS + 5), burn_in: thin * 5, thin };
+    let sampler = MixtureSampler { schedule, seed, ..MixtureSampler::default() };
+    let PartitionPrior::Crp { hyperprior: Concentration::Gamma { shape: 1.0, rate: 1.0 }, .. } = sampler.prior else {
+        unreachable!("the default has a Gamma(1, 1) concentration")
+    };
+    let mut rng = stream(seed, Stream::Simulation);
+    let (partition, concentration) = sampler.prior.sample(n_rows, &mut rng);
+    let values = likelihood.draw_rows(&partition, &mut rng);
+    let ln_joint = Crp::new(concentration).unwrap().ln_prob(&partition) - concentration
+        + likelihood.ln_marginal(&values, &partition);
+    let mut chains = vec![];
+    let fitted = likelihood.with_groups(&values, &mut |make_groups| {
+        chains = sampler.fit(n_rows, make_groups, &Unwatched)?;
+        Ok(())
+    });
+    fitted.unwrap();
+    let chain = chains.remove(0);
+    let clusters: Vec<f64> = chain.n_groups.iter().map(|&k| k as f64).collect();
+    let traces =
+        [(partition.n_groups() as f64, &clusters), (ln_joint, &chain.ln_joint), (concentration, &chain.concentration)];
+    traces.map(|(truth, trace)| {
+        let drawn: Vec<f64> = trace.iter().copied().skip(schedule.burn_in).step_by(thin).collect();
+        assert_eq!(drawn.len(), DRAWS);
+        let below = drawn.iter().filter(|&&value| value < truth).count();
+        let equal = drawn.iter().filter(|&&value| value == truth).count();
+        below + rng.random_range(0..=equal)
+    })
 }

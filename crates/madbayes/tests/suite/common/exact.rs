@@ -17,16 +17,26 @@ pub fn crp(hyperprior: Option<(f64, f64)>, max_groups: Option<usize>) -> Partiti
     }
 }
 
+/// The finite alternative with this concentration, fixed or with a Gamma prior.
+pub fn finite(components: usize, concentration: f64, hyperprior: Option<(f64, f64)>) -> PartitionPrior {
+    let hyperprior = hyperprior.map_or(Concentration::Fixed, |(shape, rate)| Concentration::Gamma { shape, rate });
+    PartitionPrior::DirichletMultinomial { components, concentration, hyperprior }
+}
+
 /// Log prior of all the partitions: by formula, a concentration integrated over its Gamma(a, b) prior by quadrature, and a
 /// largest number of groups as a plain restriction, renormalised for every concentration.
 fn ln_priors(all: &[Partition], prior: &PartitionPrior) -> Vec<f64> {
-    let PartitionPrior::Crp { concentration, hyperprior, max_groups } = *prior else {
-        let PartitionPrior::DirichletMultinomial { components, theta } = *prior else { unreachable!() };
-        let prior = DirichletMultinomial::new(components, theta).unwrap();
-        return all.iter().map(|p| prior.ln_prob(p)).collect();
-    };
+    let (PartitionPrior::Crp { concentration, hyperprior, .. }
+    | PartitionPrior::DirichletMultinomial { concentration, hyperprior, .. }) = *prior;
     let at = |ln_concentration: f64| -> Vec<f64> {
-        let most = max_groups.unwrap_or(usize::MAX);
+        let most = match *prior {
+            PartitionPrior::Crp { max_groups, .. } => max_groups.unwrap_or(usize::MAX),
+            PartitionPrior::DirichletMultinomial { components, .. } => {
+                let ln_theta = ln_concentration - (components as f64).ln();
+                let prior = DirichletMultinomial { components, ln_theta };
+                return all.iter().map(|p| prior.ln_prob(p)).collect();
+            }
+        };
         let plain = |p: &Partition| {
             if p.n_groups() <= most { Crp { ln_concentration }.ln_prob(p) } else { f64::NEG_INFINITY }
         };
@@ -45,7 +55,8 @@ fn ln_priors(all: &[Partition], prior: &PartitionPrior) -> Vec<f64> {
     sums.iter().map(|sum| sum.ln()).collect()
 }
 
-fn exact_posterior(likelihood: Likelihood, n: usize, prior: &PartitionPrior) -> HashMap<Partition, f64> {
+/// The probability of every partition that has one.
+pub fn exact_posterior(likelihood: Likelihood, n: usize, prior: &PartitionPrior) -> HashMap<Partition, f64> {
     let (all, values): (Vec<Partition>, _) = (Partition::all(n).collect(), likelihood.rows(n));
     let priors = ln_priors(&all, prior);
     let joint: Vec<f64> = all.iter().zip(priors).map(|(p, prior)| prior + likelihood.ln_marginal(&values, p)).collect();
@@ -73,13 +84,18 @@ pub fn total_variation(
     });
     fitted.unwrap();
     let draws: Vec<&CompactPartition> = chains.iter().flat_map(|c| &c.draws).collect();
+    (distance(&exact, &draws), exact.len())
+}
+
+/// Total variation between an exact posterior and draws.
+pub fn distance(exact: &HashMap<Partition, f64>, draws: &[&CompactPartition]) -> f64 {
     let mut counts: HashMap<&CompactPartition, f64> = HashMap::new();
     draws.iter().for_each(|p| *counts.entry(p).or_default() += 1.0 / draws.len() as f64);
     let mut distance = 0.0;
-    for (partition, probability) in &exact {
+    for (partition, probability) in exact {
         distance += (probability - counts.remove(&CompactPartition::from(partition)).unwrap_or(0.0)).abs() / 2.0;
     }
-    (distance + counts.values().sum::<f64>() / 2.0, exact.len())
+    distance + counts.values().sum::<f64>() / 2.0
 }
 
 /// Rows of the joint test, and their columns.
