@@ -74,7 +74,8 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 29] = [
+const OPTIONS: [(&str, &str); 30] = [
+    ("discriminative_scale", "--discriminative-scale"),
     ("covariances", "--covariances"),
     ("covariance_penalty", "--covariance-penalty"),
     ("covariance_prior", "--covariance-prior"),

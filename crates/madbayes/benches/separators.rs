@@ -5,7 +5,9 @@ use divan::Bencher;
 use madbayes::data::{Data, Rows};
 use madbayes::parallel::Workers;
 use madbayes::random::{Stream, stream};
-use madbayes::separator::{Factor, Hyperplane, Inputs, NewCluster, Separation, Separator, hinge_mixing, polya_gamma};
+use madbayes::separator::{
+    Discriminative, Factor, Inputs, NewCluster, Separation, Separator, hinge_mixing, polya_gamma,
+};
 use madbayes::watch::Unwatched;
 use rand::RngExt;
 
@@ -32,8 +34,9 @@ fn fifteen_hyperplanes_of_784_columns(bencher: Bencher, threads: usize) {
     let pixel = |_| if rng.random_range(0..5) == 0 { rng.random_range(0.0..255.0) } else { 0.0 };
     let values: Vec<f64> = (0..784_000).map(pixel).collect();
     let inputs = Inputs::new(&Data::new(Rows::new(&values, 784).expect("rows")).expect("data"));
-    let hyperplane = Hyperplane::new(Factor::Logistic, 1.0, &inputs);
-    let separation = Separation::new(hyperplane, NewCluster::Paper, 0, &Unwatched);
+    // The published rule needs no pool.
+    let term = Discriminative { new_cluster: NewCluster::Paper, ..Discriminative::new(Factor::Logistic) };
+    let separation = Separation::new(term, &inputs, 0, &Unwatched);
     let separation = separation.expect("not stopped");
     let mut hyperplanes = separation.hyperplanes(0, 0, Workers::new(threads));
     hyperplanes.begin(15);

@@ -26,6 +26,8 @@ pub enum Stream {
     Pool,
     /// Hyperplanes of the i-th chain.
     Hyperplanes(u32),
+    /// The hyperplane of the i-th cluster of an estimate.
+    Estimate(u32),
 }
 
 /// The stream of `seed` that belongs to `purpose`.
@@ -39,6 +41,7 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
         Stream::Sample => 10 << 32,
         Stream::Pool => 11 << 32,
         Stream::Hyperplanes(i) => (12 << 32) | u64::from(i),
+        Stream::Estimate(i) => (13 << 32) | u64::from(i),
     };
     let mut rng = Rng::seed_from_u64(seed);
     rng.set_stream(number);

@@ -26,6 +26,22 @@ pub enum MixturePriorName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FactorName {
+    /// exp(-2 max(1 - y f, 0)), f the value at a row and y = 1 inside the cluster, -1 outside
+    Svm,
+    /// 1 / (1 + exp(-y f))
+    Logistic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NewClusterName {
+    /// The law of an empty cluster's hyperplane: a joint distribution is left invariant
+    Exact,
+    /// The prior, as published: none is, and there are too many clusters
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MixtureStartName {
     /// At the clusters of DP-means
     DpMeans,
@@ -84,6 +100,7 @@ impl FromStr for Numbers {
   madbayes mixture galaxies.csv --prior-scale 1 --plots pictures --draws draws.csv
   madbayes mixture points.csv --likelihood spherical --variance 0.25 --concentration 1
   madbayes mixture texts.npz --likelihood multinomial --pseudocount 0.1
+  madbayes mixture flowers.csv --exclude species --discriminative logistic
   madbayes mixture flowers.csv --exclude species --sweeps 500 --save-state run.json
   madbayes mixture flowers.csv --resume run.json --sweeps 1000 --save-state run.json
 
@@ -122,6 +139,8 @@ pub struct MixtureArguments {
 
     #[command(flatten)]
     pub prior: PriorArguments,
+    #[command(flatten)]
+    pub separation: SeparationArguments,
     #[command(flatten)]
     pub chains: ChainArguments,
     #[command(flatten)]
@@ -167,6 +186,20 @@ pub struct PriorArguments {
     /// multinomial: added to every count of a cluster [default: 0.01]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub pseudocount: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Separation")]
+pub struct SeparationArguments {
+    /// Draw a hyperplane with every cluster that keeps all other rows on its far side
+    #[arg(long, value_enum)]
+    pub discriminative: Option<FactorName>,
+    /// Prior variance of a hyperplane's coefficients: the higher, the stronger the separation [default: 1]
+    #[arg(long, value_name = "W", allow_negative_numbers = true, requires = "discriminative")]
+    pub discriminative_scale: Option<f64>,
+    /// Where the hyperplane of a new cluster comes from [default: exact]
+    #[arg(long, value_enum, requires = "discriminative")]
+    pub new_cluster: Option<NewClusterName>,
 }
 
 #[derive(Debug, Args)]

@@ -17,8 +17,8 @@ pub use demo::{DemoArguments, DemoName};
 pub use draw::{BaseName, CrpArguments, DrawArguments, IbpArguments, PolyaUrnArguments, Prior};
 pub use features::{FeatureAlgorithmName, FeatureArguments, FeatureStartName, Penalty, RowSolverName};
 pub use mixture::{
-    LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, Numbers, PriorArguments,
-    ScaleArgument,
+    FactorName, LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, NewClusterName,
+    Numbers, PriorArguments, ScaleArgument,
 };
 
 use crate::path::PathArguments;

@@ -1,8 +1,8 @@
 //! From options to the parameters of a mixture, and whether they agree with a run that is gone on with.
 
 use crate::arguments::{
-    LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, Numbers, PriorArguments,
-    ScaleArgument,
+    FactorName, LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, NewClusterName,
+    Numbers, PriorArguments, ScaleArgument,
 };
 use crate::matrix_file::read_matrix;
 use crate::number::plural;
@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use madbayes::gibbs::{Loss, Schedule};
 use madbayes::model::{DpMixture, MixtureLikelihood, MixturePrior, MixtureRun, MixtureStart, NormalPrior};
+use madbayes::separator::{Discriminative, Factor, NewCluster};
 
 /// The option's name of a value.
 pub fn named(value: &impl ValueEnum) -> String {
@@ -50,6 +51,38 @@ fn name_of_partitions(prior: MixturePrior) -> MixturePriorName {
     match prior {
         MixturePrior::DirichletProcess => MixturePriorName::DirichletProcess,
         MixturePrior::Finite => MixturePriorName::Finite,
+    }
+}
+
+/// The discriminative term that the options ask for.
+fn discriminative(arguments: &MixtureArguments) -> Option<Discriminative> {
+    let asked = &arguments.separation;
+    let default = Discriminative::new(match asked.discriminative? {
+        FactorName::Svm => Factor::Svm,
+        FactorName::Logistic => Factor::Logistic,
+    });
+    Some(Discriminative {
+        scale: asked.discriminative_scale.unwrap_or(default.scale),
+        new_cluster: match asked.new_cluster {
+            Some(NewClusterName::Paper) => NewCluster::Paper,
+            Some(NewClusterName::Exact) => NewCluster::Exact,
+            None => default.new_cluster,
+        },
+        ..default
+    })
+}
+
+fn name_of_factor(factor: Factor) -> FactorName {
+    match factor {
+        Factor::Svm => FactorName::Svm,
+        Factor::Logistic => FactorName::Logistic,
+    }
+}
+
+fn name_of_new_cluster(rule: NewCluster) -> NewClusterName {
+    match rule {
+        NewCluster::Exact => NewClusterName::Exact,
+        NewCluster::Paper => NewClusterName::Paper,
     }
 }
 
@@ -159,6 +192,7 @@ pub fn new_run(arguments: &MixtureArguments, name: LikelihoodName, n_columns: us
     Ok(DpMixture {
         likelihood: likelihood(&arguments.prior, name, n_columns)?,
         prior: arguments.partitions.map_or(default.prior, partitions),
+        discriminative: discriminative(arguments),
         concentration: arguments.concentration,
         max_clusters: arguments.max_clusters,
         schedule: Schedule {
@@ -196,6 +230,7 @@ impl Said {
 /// Refuses options that contradict the run.
 fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
     let (saved, chains, prior) = (&run.mixture, &arguments.chains, &arguments.prior);
+    let separation = &arguments.separation;
     let name = name_of(&saved.likelihood);
     // What was asked for now, as it would be where nothing else was said.
     let asked = likelihood(prior, name, run.columns.len())?;
@@ -203,6 +238,21 @@ fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
     let mut said = vec![
         Said::new("--likelihood", arguments.likelihood.as_ref().map(named), Some(named(&name))),
         Said::new("--prior", arguments.partitions.as_ref().map(named), Some(named(&name_of_partitions(saved.prior)))),
+        Said::new(
+            "--discriminative",
+            separation.discriminative.as_ref().map(named),
+            saved.discriminative.map(|term| named(&name_of_factor(term.factor))),
+        ),
+        Said::new(
+            "--discriminative-scale",
+            separation.discriminative_scale,
+            saved.discriminative.map(|term| term.scale),
+        ),
+        Said::new(
+            "--new-cluster",
+            separation.new_cluster.as_ref().map(named),
+            saved.discriminative.map(|term| named(&name_of_new_cluster(term.new_cluster))),
+        ),
         Said::new("--concentration", arguments.concentration, saved.concentration),
         Said::new("--max-clusters", arguments.max_clusters, saved.max_clusters),
         Said::new("--thin", chains.thin, Some(saved.schedule.thin)),

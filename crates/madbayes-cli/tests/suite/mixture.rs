@@ -65,6 +65,37 @@ fn a_finite_prior_has_no_more_clusters_than_components() {
 }
 
 #[test]
+fn hyperplanes_have_their_clusters_on_one_side() {
+    let folder = folder_of_blobs();
+    for (factor, more) in [("svm", ""), ("logistic", ""), ("logistic", "--standardize")] {
+        let fit = folder.json(&format!("mixture blobs.csv --exclude kind --discriminative {factor} {more} {SHORT}"));
+        assert_eq!(fit["n_groups"], 6, "{factor}");
+        let (slopes, intercepts) = (&fit["hyperplanes"], numbers(&fit["intercepts"]));
+        // At its own mean a cluster's hyperplane is above all others of it.
+        let centres: Vec<Vec<f64>> = fit["centres"].as_array().unwrap().iter().map(numbers).collect();
+        let value = |k: usize, at: &[f64]| {
+            numbers(&slopes[k]).iter().zip(at).map(|(slope, x)| slope * x).sum::<f64>() + intercepts[k]
+        };
+        let corners = (0..6).filter(|&k| (0..6).all(|j| j == k || value(k, &centres[k]) > value(k, &centres[j])));
+        assert!(corners.count() >= 3, "{factor} {more}: clusters inside the others cannot be cut off, corners can");
+    }
+    let text = folder.text(&format!("mixture blobs.csv --exclude kind --discriminative svm {SHORT}"));
+    assert!(text.contains("separation: svm hyperplanes of prior variance 1"), "{text}");
+    // Taken up again, saved, and used for new rows.
+    let all = "--discriminative logistic --new-cluster paper --discriminative-scale 0.5 --thin 2";
+    folder.json(&format!("mixture blobs.csv --exclude kind {all} --sweeps 30 --save-state s.json"));
+    let resumed = folder.json("mixture blobs.csv --resume s.json --sweeps 60 --burn-in 15 --model m.json");
+    let whole = folder.json(&format!("mixture blobs.csv --exclude kind {all} --sweeps 60 --burn-in 15"));
+    assert_eq!(resumed["n_clusters_trace"], whole["n_clusters_trace"]);
+    assert_eq!(resumed["hyperplanes"], whole["hyperplanes"]);
+    folder.text("assign --model m.json blobs.csv --exclude kind");
+    says(
+        &folder.mistake("mixture blobs.csv --exclude kind --discriminative svm --discriminative-scale -1"),
+        &["--discriminative-scale must be a finite number of at least 0, got -1"],
+    );
+}
+
+#[test]
 fn json_says_what_the_draws_say() {
     let folder = folder_of_a_saddle();
     let fit = folder.json("mixture saddle.csv --sweeps 300 --burn-in 100 --thin 4 --chains 3 --seed 5 --draws d.csv");

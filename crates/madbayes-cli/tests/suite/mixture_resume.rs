@@ -68,6 +68,7 @@ fn options_that_contradict_the_run_are_refused() {
     for (option, given, has) in [
         ("--likelihood", "diagonal", "gaussian"),
         ("--prior", "finite", "dirichlet-process"),
+        ("--discriminative", "svm", "none"),
         ("--concentration", "1", "none"),
         ("--max-clusters", "4", "none"),
         ("--thin", "2", "5"),

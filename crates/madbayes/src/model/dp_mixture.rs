@@ -14,8 +14,10 @@ use crate::gibbs::{
     split_r_hat,
 };
 use crate::hard::{Clustering, DivergenceMeans, DpMeans, Goal};
+use crate::parallel::Workers;
 use crate::prior::{Concentration, Crp, DirichletMultinomial, PartitionPrior};
 use crate::select::{PenaltyRule, automatic_penalty, fit_divergence};
+use crate::separator::{Discriminative, Inputs, NewCluster, Separation};
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,9 @@ pub struct DpMixture {
     pub prior: MixturePrior,
     /// alpha; none: redrawn with its Gamma(1, 1) prior.
     pub concentration: Option<f64>,
+    /// Hyperplanes that keep groups apart, beside the likelihood (Nguyen et al. 2017); none: a plain mixture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discriminative: Option<Discriminative>,
     /// No more groups than this; for the finite prior the number of components, which must be given.
     pub max_clusters: Option<usize>,
     /// Length, burn-in and thinning of each chain.
@@ -92,6 +97,7 @@ impl Default for DpMixture {
             likelihood: MixtureLikelihood::default(),
             prior: MixturePrior::default(),
             concentration: None,
+            discriminative: None,
             max_clusters: None,
             schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
             split_merge: SPLIT_MERGE,
@@ -245,14 +251,26 @@ impl DpMixture {
     ) -> Result<MixtureFit> {
         let sampler = self.sampler(start)?;
         let make_groups = || law.groups(rows);
+        let inputs = self.discriminative.map(|_| match rows {
+            MixtureRows::Dense(data) => Inputs::new(data),
+            MixtureRows::Counts(counts) => Inputs::from_counts(counts),
+        });
+        let term = self.discriminative.zip(inputs.as_ref());
+        // Without it only where the watch has said stop: the chains will stop at once too.
+        let separation = term.and_then(|(term, inputs)| Separation::new(term, inputs, self.seed, watch));
         let chains = if earlier.is_empty() {
-            sampler.fit(rows.n_rows(), &make_groups, watch)?
+            sampler.fit_separated(rows.n_rows(), &make_groups, separation.as_ref(), watch)?
         } else {
             let states: Vec<_> = earlier.iter().map(|chain| chain.state.clone()).collect();
-            let later = sampler.resume(rows.n_rows(), &states, &make_groups, watch)?;
+            let later = sampler.resume_separated(rows.n_rows(), &states, &make_groups, separation.as_ref(), watch)?;
             earlier.into_iter().zip(later).map(|(before, after)| before.followed_by(after)).collect()
         };
-        self.summed_up(rows, law, &sampler.start, chains, columns, watch)
+        let mut fit = self.summed_up(rows, law.clone(), &sampler.start, chains, columns, watch)?;
+        if let Some(separation) = &separation {
+            let (labels, k) = (fit.estimate.labels(), fit.estimate.n_groups());
+            fit.model.hyperplanes = Some(separation.fitted(labels, k, self.seed, &Workers::new(self.threads)));
+        }
+        Ok(fit)
     }
 
     /// From chains to an answer.
@@ -387,10 +405,15 @@ impl DpMixture {
     }
 
     fn sampler(&self, start: ChainStart) -> Result<MixtureSampler> {
+        self.discriminative.map_or(Ok(()), |term| term.check())?;
         Ok(MixtureSampler {
             prior: self.partition_prior()?,
             schedule: self.schedule,
-            split_merge: self.split_merge,
+            // The published rule leaves nothing invariant that a proposal could be accepted by.
+            split_merge: match self.discriminative {
+                Some(Discriminative { new_cluster: NewCluster::Paper, .. }) => 0,
+                _ => self.split_merge,
+            },
             chains: self.chains,
             start,
             seed: self.seed,

@@ -10,6 +10,7 @@ use crate::data::{Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::prepare::Standardise;
+use crate::separator::FittedHyperplanes;
 use crate::special::ln_sum_exp;
 use crate::structure::{CompactPartition, Partition};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,9 @@ pub struct MixtureModel {
     pub sizes: Vec<usize>,
     /// The groups of each draw.
     pub draws: Vec<DrawnGroups>,
+    /// The hyperplanes of the clusters of the point estimate, of a discriminative mixture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hyperplanes: Option<FittedHyperplanes>,
     /// The seed of the fit.
     pub seed: u64,
 }
@@ -107,6 +111,7 @@ impl MixtureModel {
             reference,
             sizes: estimate.sizes().to_vec(),
             draws,
+            hyperplanes: None,
             seed,
         })
     }
@@ -119,8 +124,9 @@ impl MixtureModel {
     /// The cluster of the point estimate whose rows a new row is most probably with, and the log of its predictive density,
     /// both averaged over draws: the density is the mean over draws of
     /// sum_k n_k/(alpha + N) p(x | group k) + alpha/(alpha + N) p(x | a new group), with the weights of a finite prior
-    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them. Rows are
-    /// given in the user's units, and densities are in these.
+    /// where that was used, and the probability of being with a cluster the mean over its rows of being with them, times
+    /// p(y = 1)/p(y = -1) under its hyperplane where there is one. Rows are given in the user's units, and densities are in
+    /// these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
@@ -205,17 +211,33 @@ impl MixtureModel {
         Ok(densities
             .iter()
             .zip(together.chunks_exact(clusters))
-            .map(|(density, together)| {
+            .zip(range)
+            .map(|((density, together), row)| {
                 // The first of equals.
-                let mut best = 0;
+                let (mut best, mut highest) = (0, f64::NEG_INFINITY);
                 for (cluster, ln_probability) in together.iter().enumerate() {
-                    if ln_probability.value() > together[best].value() {
-                        best = cluster;
+                    let weight = ln_probability.value() + self.ln_ratio(cluster, rows, row);
+                    if weight > highest {
+                        (best, highest) = (cluster, weight);
                     }
                 }
                 (best as u32, density.value() - ln_draws)
             })
             .collect())
+    }
+
+    /// log p(y = 1)/p(y = -1) of a row under the hyperplane of a cluster; 0 without hyperplanes.
+    fn ln_ratio<T: Real>(&self, cluster: usize, rows: &NewRows<T>, row: usize) -> f64 {
+        let Some(hyperplanes) = &self.hyperplanes else { return 0.0 };
+        match rows {
+            NewRows::Dense(rows) => hyperplanes.ln_ratio(cluster, rows.row(row).iter().map(|&x| x.into())),
+            NewRows::Counts(counts) => {
+                let mut dense = vec![0.0; self.n_columns()];
+                let (columns, values) = counts.row(row);
+                columns.iter().zip(values).for_each(|(&j, &x)| dense[j as usize] = x);
+                hyperplanes.ln_ratio(cluster, dense.into_iter())
+            }
+        }
     }
 
     /// The model as JSON.
@@ -240,6 +262,7 @@ impl MixtureModel {
             check_standardisation(standardise, d)?;
         }
         self.likelihood.check(d).map_err(|error| error.to_string())?;
+        self.hyperplanes.as_ref().map_or(Ok(()), |hyperplanes| hyperplanes.check(clusters, d))?;
         for draw in &self.draws {
             let k = draw.sizes.len();
             if draw.statistics.len() != k * self.likelihood.width(d) || draw.shares.len() != k * clusters {

@@ -1,6 +1,6 @@
 //! The hyperplanes of all groups, and where that of a new group comes from (Nguyen et al. 2017, Eq. 5, corrected).
 
-use super::{Hyperplane, Separator};
+use super::{Discriminative, Factor, Hyperplane, Inputs, Scaling, Separator};
 use crate::parallel::Workers;
 use crate::random::{Rng, RngState, Stream, stream};
 use crate::watch::{Step, Watch};
@@ -79,7 +79,9 @@ pub struct Separation<'a> {
 
 impl<'a> Separation<'a> {
     /// With its pool; none once the watch has said stop.
-    pub fn new(hyperplane: Hyperplane<'a>, rule: NewCluster, seed: u64, watch: &dyn Watch) -> Option<Self> {
+    pub fn new(term: Discriminative, inputs: &'a Inputs, seed: u64, watch: &dyn Watch) -> Option<Self> {
+        let rule = term.new_cluster;
+        let hyperplane = Hyperplane::new(term.factor, term.scale, inputs);
         let pool = match rule {
             NewCluster::Exact => Pool::new(&hyperplane, seed, watch)?,
             NewCluster::Paper => Pool::default(),
@@ -97,6 +99,64 @@ impl<'a> Separation<'a> {
         let rng = stream(seed, Stream::Hyperplanes(chain as u32));
         let candidate = vec![0.0; self.hyperplane.inputs().width()];
         Hyperplanes { separation: self, workers, etas: vec![], candidate, kept: false, rng }
+    }
+}
+
+/// The hyperplanes of a fit: means of their posterior given the groups.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedHyperplanes {
+    /// How a row on the wrong side is punished.
+    pub factor: Factor,
+    /// From rows to inputs.
+    pub scaling: Scaling,
+    /// K x (D+1), the last of each the intercept.
+    pub hyperplanes: Vec<f64>,
+}
+
+/// Steps over which hyperplanes are averaged: as many as this many multiply-adds give, between these bounds.
+const MEAN_WORK: f64 = 2e10;
+const FEWEST_STEPS: f64 = 10.0;
+const MOST_STEPS: f64 = 500.0;
+
+impl Separation<'_> {
+    /// The hyperplanes of given groups.
+    pub fn fitted(&self, labels: &[u32], n_groups: usize, seed: u64, workers: &Workers) -> FittedHyperplanes {
+        let inputs = self.hyperplane.inputs();
+        let work = (inputs.n_rows() * n_groups) as f64 * (inputs.width() as f64).powi(2);
+        let steps = (MEAN_WORK / work).clamp(FEWEST_STEPS, MOST_STEPS) as usize;
+        let hyperplanes = workers.map(n_groups, |k| {
+            let side = |row: usize| if labels[row] as usize == k { 1.0 } else { -1.0 };
+            let mut rng = stream(seed, Stream::Estimate(k as u32));
+            self.hyperplane.mean(&side, steps, &mut rng)
+        });
+        let scaling = inputs.scaling().clone();
+        FittedHyperplanes { factor: self.hyperplane.factor, scaling, hyperplanes: hyperplanes.concat() }
+    }
+}
+
+impl FittedHyperplanes {
+    /// The hyperplane of a group in the units of the rows: coefficients of the columns, and the intercept.
+    pub fn in_units(&self, group: usize) -> (Vec<f64>, f64) {
+        self.scaling.in_units(self.of(group))
+    }
+
+    /// log p(y = 1)/p(y = -1) of a row under the hyperplane of a group.
+    pub fn ln_ratio(&self, group: usize, row: impl Iterator<Item = f64>) -> f64 {
+        self.factor.ln_ratio(self.scaling.value(self.of(group), row))
+    }
+
+    /// Says what does not fit `n_groups` groups of rows of `n_columns` columns.
+    pub fn check(&self, n_groups: usize, n_columns: usize) -> Result<(), String> {
+        let finite = self.hyperplanes.iter().all(|eta| eta.is_finite());
+        if self.hyperplanes.len() != n_groups * (n_columns + 1) || !finite || !self.scaling.fits(n_columns) {
+            return Err("its hyperplanes are not of its clusters and columns".into());
+        }
+        Ok(())
+    }
+
+    fn of(&self, group: usize) -> &[f64] {
+        let width = self.scaling.width();
+        &self.hyperplanes[group * width..(group + 1) * width]
     }
 }
 

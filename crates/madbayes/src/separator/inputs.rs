@@ -34,6 +34,17 @@ impl Scaling {
         terms.sum::<f64>() / self.scale + hyperplane[self.mean.len()]
     }
 
+    /// Numbers of an input, D + 1.
+    pub fn width(&self) -> usize {
+        self.mean.len() + 1
+    }
+
+    /// Whether it is of so many columns, and sound.
+    pub fn fits(&self, n_columns: usize) -> bool {
+        let usable = self.scale.is_finite() && self.scale > 0.0;
+        usable && self.mean.len() == n_columns && self.mean.iter().all(|mean| mean.is_finite())
+    }
+
     /// A hyperplane as coefficients of the columns and intercept, in the units of the rows.
     pub fn in_units(&self, hyperplane: &[f64]) -> (Vec<f64>, f64) {
         let d = self.mean.len();

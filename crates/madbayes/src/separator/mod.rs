@@ -8,12 +8,44 @@ mod inverse_gaussian;
 mod polya_gamma;
 
 pub use hyperplane::{Hyperplane, Side};
-pub use hyperplanes::{HyperplaneState, Hyperplanes, NewCluster, Pool, Separation};
+pub use hyperplanes::{FittedHyperplanes, HyperplaneState, Hyperplanes, NewCluster, Pool, Separation};
 pub use inputs::{Inputs, Scaling};
 pub use inverse_gaussian::hinge_mixing;
 pub use polya_gamma::polya_gamma;
 
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// A discriminative term: how strongly groups are kept apart beside being alike inside.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Discriminative {
+    /// How a row on the wrong side of a hyperplane is punished.
+    pub factor: Factor,
+    /// w, the prior variance of a hyperplane's coefficients; 0 turns the term off.
+    pub scale: f64,
+    /// Where the hyperplane of a new group comes from.
+    pub new_cluster: NewCluster,
+}
+
+impl Discriminative {
+    /// With prior variance 1 and the exact rule for new clusters.
+    pub fn new(factor: Factor) -> Self {
+        Discriminative { factor, scale: 1.0, new_cluster: NewCluster::default() }
+    }
+
+    /// Errors unless w makes sense.
+    pub fn check(&self) -> Result<()> {
+        if self.scale.is_finite() && self.scale >= 0.0 {
+            return Ok(());
+        }
+        Err(Error::argument(
+            "discriminative_scale",
+            "a finite number of at least 0",
+            self.scale,
+            "it is the prior variance of a hyperplane's coefficients: 0 turns the term off, 1 is usual",
+        ))
+    }
+}
 
 /// How a row on the wrong side of a hyperplane is punished. With f = eta'x and y = 1 for the rows of the group, -1 for others:
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

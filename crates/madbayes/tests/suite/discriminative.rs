@@ -5,7 +5,7 @@ use madbayes::gibbs::{Chain, ChainStart, MixtureSampler, Schedule};
 use madbayes::likelihood::{Groups, Spherical, SphericalGroups};
 use madbayes::prior::{Concentration, CrpSeats, PartitionPrior, Seats};
 use madbayes::random::{Rng, Stream, draw_ln_weights, stream};
-use madbayes::separator::{Factor, Hyperplane, Inputs, NewCluster, Separation, Separator};
+use madbayes::separator::{Discriminative, Factor, Inputs, NewCluster, Separation, Separator};
 use madbayes::structure::Partition;
 use madbayes::sweep::{LiveLabels, Regime, seat_all, separated_sweep};
 use madbayes::watch::Unwatched;
@@ -190,9 +190,9 @@ fn sampler(sweeps: usize, split_merge: usize) -> MixtureSampler {
     }
 }
 
-fn run(sampler: &MixtureSampler, hyperplane: Hyperplane, rule: NewCluster) -> Vec<Chain> {
+fn run(sampler: &MixtureSampler, term: Discriminative, inputs: &Inputs) -> Vec<Chain> {
     let data = Data::new(Rows::new(&ROWS, 1).unwrap()).unwrap();
-    let separation = Separation::new(hyperplane, rule, 0, &Unwatched).unwrap();
+    let separation = Separation::new(term, inputs, 0, &Unwatched).unwrap();
     let make = || Ok(Box::new(SphericalGroups::new(&data, law())?) as Box<dyn Groups>);
     sampler.fit_separated(5, &make, Some(&separation), &Unwatched).unwrap()
 }
@@ -232,7 +232,8 @@ fn partitions_have_their_exact_posterior(
     let total: f64 = weights.iter().sum();
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
     let sweeps = 200_000;
-    let chains = run(&sampler(sweeps, split_merge), Hyperplane::new(factor, SCALE, &inputs), NewCluster::Exact);
+    let term = Discriminative { scale: SCALE, ..Discriminative::new(factor) };
+    let chains = run(&sampler(sweeps, split_merge), term, &inputs);
     let mut shares = vec![0.0; partitions.len()];
     for draw in &chains[0].draws {
         let partition = draw.to_partition();
@@ -266,7 +267,7 @@ fn a_scale_of_zero_gives_the_plain_sampler_draw_for_draw(
     let sampler = MixtureSampler { chains: 2, start: ChainStart::Random(3), ..sampler(200, 3) };
     let make = || Ok(Box::new(SphericalGroups::new(&data, law())?) as Box<dyn Groups>);
     let plain = sampler.fit(5, &make, &Unwatched).unwrap();
-    let separated = run(&sampler, Hyperplane::new(factor, 0.0, &inputs), rule);
+    let separated = run(&sampler, Discriminative { factor, scale: 0.0, new_cluster: rule }, &inputs);
     for (plain, separated) in plain.iter().zip(&separated) {
         assert_eq!(plain.draws, separated.draws);
         assert_eq!(plain.ln_joint, separated.ln_joint);
@@ -278,8 +279,7 @@ fn a_scale_of_zero_gives_the_plain_sampler_draw_for_draw(
 fn a_chain_with_hyperplanes_goes_on_with_the_same_bits_whatever_the_threads() {
     let data = Data::new(Rows::new(&ROWS, 1).unwrap()).unwrap();
     let inputs = Inputs::new(&data);
-    let separation =
-        Separation::new(Hyperplane::new(Factor::Logistic, 1.0, &inputs), NewCluster::Exact, 0, &Unwatched).unwrap();
+    let separation = Separation::new(Discriminative::new(Factor::Logistic), &inputs, 0, &Unwatched).unwrap();
     let make = || Ok(Box::new(SphericalGroups::new(&data, law())?) as Box<dyn Groups>);
     let schedule = |sweeps| Schedule { sweeps, burn_in: 3, thin: 1 };
     let of = |sweeps, threads| MixtureSampler { chains: 2, threads, schedule: schedule(sweeps), ..sampler(sweeps, 3) };

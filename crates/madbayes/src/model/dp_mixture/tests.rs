@@ -42,7 +42,7 @@ fn clear_clusters_are_found_from_every_start_with_nothing_given(
     assert!(fit.certainty.iter().all(|c| (0.3..=1.0).contains(c)));
     assert_eq!(fit.chains.iter().map(|chain| chain.draws.len()).collect::<Vec<_>>(), [50, 50]);
     assert!(fit.effective_size[1] > 1.0, "{:?}", fit.effective_size);
-    let (labels, _) = fit.model.assign(data.rows(), &crate::parallel::Workers::serial()).unwrap();
+    let (labels, _) = fit.model.assign(data.rows(), &Workers::serial()).unwrap();
     assert!(adjusted_rand_index(&fit.estimate, &Partition::from_labels(labels)).unwrap() > 0.98);
 }
 
@@ -60,7 +60,7 @@ fn topics_are_found_in_counts_dense_or_sparse() {
     assert_eq!(dense.estimate, Partition::from_labels((0..60).map(|i| i % 3)));
     let counts = Counts::from_rows(rows).unwrap();
     assert!(mixture.fit_counts(&counts, columns.clone(), &Unwatched).unwrap() == dense);
-    let serial = crate::parallel::Workers::serial();
+    let serial = Workers::serial();
     let (labels, densities) = dense.model.assign(rows, &serial).unwrap();
     assert_eq!(Partition::from_labels(labels), dense.estimate);
     assert_eq!(dense.model.assign_counts(&counts, &serial).unwrap().1, densities);
@@ -150,5 +150,5 @@ fn a_stopped_fit_keeps_what_it_has(#[case] passes: usize) {
     let fit = sampler.fit(&data, vec!["x".into()], &StopAt(passes, AtomicUsize::new(0))).unwrap();
     assert!(fit.stopped);
     assert_eq!(fit.estimate.n_rows(), 40);
-    assert!(fit.model.assign(data.rows(), &crate::parallel::Workers::serial()).is_ok());
+    assert!(fit.model.assign(data.rows(), &Workers::serial()).is_ok());
 }
