@@ -7,6 +7,7 @@ mod common;
 mod feature_path;
 mod features;
 mod hard;
+mod hidden_states;
 mod ibp_sampler;
 mod path;
 mod real_data;
