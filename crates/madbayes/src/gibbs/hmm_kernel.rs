@@ -1,6 +1,7 @@
-//! One step of a sampler of hidden states, likelihood left open: all rows one by one (Teh et al. 2006, direct assignment), then
-//! tables, concentrations and the states' weights.
+//! One step of a sampler of hidden states, likelihood left open: all rows one by one (Teh et al. 2006, direct assignment) or all
+//! rows of a sequence at once (Van Gael et al. 2008, beam sampling), then tables, concentrations and the states' weights.
 
+use super::beam::beam;
 use crate::error::Result;
 use crate::likelihood::Emissions;
 use crate::prior::{Hdp, HdpSeats, HdpValues, Seats, StateWeights};
@@ -17,8 +18,10 @@ pub type MakeEmissions<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Emissions + 'g>
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HmmMethod {
     /// Row by row, transitions and parameters integrated out: slower, and slow to change where neighbours hold a row fast.
-    #[default]
     Direct,
+    /// All rows of a sequence at once, transitions and parameters drawn.
+    #[default]
+    Beam,
 }
 
 /// The state of a chain with what changes it.
@@ -27,6 +30,7 @@ pub struct HmmKernel<'g> {
     seats: HdpSeats,
     groups: Box<dyn Emissions + 'g>,
     method: HmmMethod,
+    sequences: Sequences,
 }
 
 impl<'g> HmmKernel<'g> {
@@ -43,20 +47,27 @@ impl<'g> HmmKernel<'g> {
     ) -> Self {
         let mut seats = HdpSeats::new(hdp, values, sequences, sticks);
         seats.seat(states, weights);
-        let mut kernel = HmmKernel { labels: LiveLabels::new(states), seats, groups, method };
+        let (labels, sequences) = (LiveLabels::new(states), sequences.clone());
+        let mut kernel = HmmKernel { labels, seats, groups, method, sequences };
         kernel.form_groups();
         kernel
     }
 
     /// One step. Stopped by the watch, it leaves a state that is no draw.
     pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
-        let HmmKernel { labels, seats, groups, method } = self;
+        let HmmKernel { labels, seats, groups, method, sequences } = self;
         match method {
             HmmMethod::Direct => {
                 let rows = 0..labels.n_rows();
                 if sweep(labels, seats, groups.as_mut(), Regime::Posterior, rows, rng, watch).stopped {
                     return ControlFlow::Break(());
                 }
+            }
+            HmmMethod::Beam => {
+                let drawn = beam(&labels.to_vec(), sequences, seats, groups.as_ref(), rng, watch);
+                let Some((states, weights)) = drawn else { return ControlFlow::Break(()) };
+                seats.seat(&states, Some(weights));
+                *labels = LiveLabels::new(&states);
             }
         }
         // From the labels alone, so that a chain that is taken up again has the same bits.

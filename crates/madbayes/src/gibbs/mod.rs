@@ -1,5 +1,6 @@
 //! Gibbs samplers: the sweep in its posterior regime, its traces and the joint test that shows it is right.
 
+mod beam;
 mod chain;
 mod convergence;
 mod crp_mixture;

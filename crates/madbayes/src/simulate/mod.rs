@@ -2,11 +2,13 @@
 
 mod crp_mixture;
 mod gaussian_mixture;
+mod hidden_markov;
 mod linear_gaussian;
 mod tabletop;
 
 pub use crp_mixture::CrpMixture;
 pub use gaussian_mixture::{GaussianMixture, Weights};
+pub use hidden_markov::HiddenMarkov;
 pub use linear_gaussian::{FeatureMixture, FeatureSample, IbpMixture};
 pub use tabletop::{Pictures, Tabletop};
 
