@@ -41,7 +41,7 @@ pub(super) fn from_bytes<M: DeserializeOwned>(
     Ok(model)
 }
 
-/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features" or "mixture".
+/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features", "mixture" or "states".
 pub fn kind_of_model(bytes: &[u8]) -> Result<String> {
     Ok(opened(bytes)?.0)
 }

@@ -5,6 +5,8 @@ use crate::common::likelihoods::Likelihood::{self, Diagonal, Full, Multinomial, 
 use crate::common::sequences::{joint_test, ln_prior, total_variation};
 use madbayes::gibbs::{HmmChain, HmmMethod, HmmSampler, Schedule, effective_sample_size};
 use madbayes::likelihood::{self, FullGroups};
+use madbayes::metrics::adjusted_rand_index;
+use madbayes::model::InfiniteHmm;
 use madbayes::prior::{Concentration, Hdp, HdpValues};
 use madbayes::random::{Stream, stream};
 use madbayes::simulate::HiddenMarkov;
@@ -129,6 +131,19 @@ fn a_chain_taken_up_again_is_the_longer_chain_whatever_the_threads(
             Ok(())
         })
         .unwrap();
+}
+
+#[rstest]
+fn a_simulated_chain_of_five_states_is_recovered_with_everything_resampled(#[values(false, true)] sticky: bool) {
+    let sample = HiddenMarkov { n_rows: 2000, ..HiddenMarkov::default() }.sample(11).unwrap();
+    let data = data(&sample.values, 2);
+    let schedule = Schedule { sweeps: 300, burn_in: 150, thin: 5 };
+    let hmm = InfiniteHmm { sticky, schedule, ..InfiniteHmm::default() };
+    let fit = hmm.fit(&data, &Sequences::one(2000), vec!["x".into(), "y".into()], &Unwatched).unwrap();
+    let agreement = adjusted_rand_index(&fit.estimate, &Partition::from_labels(sample.labels)).unwrap();
+    println!("{} states, adjusted Rand index {agreement:.4}, R-hat {:?}", fit.estimate.n_groups(), fit.r_hat);
+    assert!(agreement > 0.98, "{agreement}");
+    assert_eq!(fit.estimate.n_groups(), 5);
 }
 
 /// Mean, squared standard error and effective size of a trace.

@@ -115,11 +115,11 @@ impl Hdp {
         self.concentration.check()?;
         self.gamma.check()?;
         self.check_values(&self.values)?;
-        if let Some((c, d)) = self.share {
-            if !(c.is_finite() && d.is_finite() && c > 0.0 && d > 0.0 && self.values.is_sticky()) {
-                let help = "1 and 1 for a uniform prior of the share of staying, which must begin above 0";
-                return Err(Error::argument("share", "two positive finite numbers", format!("{c}, {d}"), help));
-            }
+        if let Some((c, d)) = self.share
+            && !(c.is_finite() && d.is_finite() && c > 0.0 && d > 0.0 && self.values.is_sticky())
+        {
+            let help = "1 and 1 for a uniform prior of the share of staying, which must begin above 0";
+            return Err(Error::argument("share", "two positive finite numbers", format!("{c}, {d}"), help));
         }
         if self.max_states == Some(0) {
             return Err(Error::argument("max_states", "at least 1", 0, "every row is in some state"));
