@@ -4,6 +4,7 @@ use crate::cluster_covariance::PriorArgument;
 use crate::path::PathArguments;
 use crate::penalty::ClusterPenalty;
 use crate::read::scale::Scale;
+use crate::states::StatesArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -33,7 +34,9 @@ pub enum Command {
     Features(FeatureArguments),
     /// Sample overlapping features from their posterior (Indian buffet process)
     Buffet(BuffetArguments),
-    /// Assign new rows to the clusters of a saved model, or find their features
+    /// Find the hidden states of sequences, and how many there are (infinite hidden Markov model)
+    States(StatesArguments),
+    /// Assign new rows to the clusters of a saved model, or find their features or states
     Assign(AssignArguments),
     /// Draw from a prior
     Draw(DrawArguments),
@@ -213,12 +216,16 @@ pub struct ClusterArguments {
   madbayes assign --model flowers.json new.csv --out labels.csv
   madbayes assign --model flowers.json - --format json < new.csv
   madbayes assign --model table.json new-pictures/
+  madbayes assign --model walk.json new.csv --sequence-column person
 
 Rows that fit nowhere are those for which a cluster of their own would cost less than joining the nearest.")]
 pub struct AssignArguments {
-    /// The model that `madbayes cluster --model` or `madbayes features --model` wrote
+    /// The model that `madbayes cluster`, `features` or `states` wrote with --model
     #[arg(long, value_name = "M.json")]
     pub model: PathBuf,
+    /// For a model of states: the column that says which sequence a row belongs to
+    #[arg(long, value_name = "NAME")]
+    pub sequence_column: Option<String>,
     #[command(flatten)]
     pub input: InputArguments,
     /// Threads [default: one per processor]
@@ -458,7 +465,7 @@ pub struct WorkArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {
-    /// Write the cluster or the features of every row as CSV; - is standard output
+    /// Write the cluster, the features or the state of every row as CSV; - is standard output
     #[arg(long, value_name = "LABELS.csv")]
     pub out: Option<PathBuf>,
     /// Form of the result on standard output

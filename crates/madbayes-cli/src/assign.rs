@@ -2,15 +2,15 @@
 
 use crate::agreement::Agreement;
 use crate::arguments::{AssignArguments, Format};
-use crate::assign_features;
 use crate::cluster::selection;
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, to_file, to_stdout};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
+use crate::{assign_features, assign_states};
 use anyhow::{Context, Result, anyhow, bail};
 use madbayes::counts::Counts;
 use madbayes::data::{Real, Rows};
-use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, kind_of_model};
+use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, HmmModel, kind_of_model};
 use madbayes::parallel::Workers;
 use serde_json::json;
 use std::path::Path;
@@ -19,7 +19,14 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
     let path = arguments.model.display();
     check_targets(&[&arguments.model, Path::new(&arguments.input.file)], arguments.output.out.as_deref())?;
     let bytes = std::fs::read(&arguments.model).with_context(|| format!("cannot read {path}"))?;
-    if kind_of_model(&bytes).with_context(|| format!("{path}"))? == "features" {
+    let kind = kind_of_model(&bytes).with_context(|| format!("{path}"))?;
+    if kind == "states" {
+        return assign_states::run(arguments, &HmmModel::from_bytes(&bytes).with_context(|| format!("{path}"))?);
+    }
+    if arguments.sequence_column.is_some() {
+        bail!("--sequence-column is for a model of states, but {path} is one of {kind}: leave it out");
+    }
+    if kind == "features" {
         let model = FeatureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;
         return assign_features::run(arguments, &model);
     }

@@ -7,6 +7,7 @@ mod agreement;
 mod arguments;
 mod assign;
 mod assign_features;
+mod assign_states;
 mod buffet;
 mod choice;
 mod cluster;
@@ -22,6 +23,7 @@ mod path;
 mod penalty;
 mod picture;
 mod read;
+mod states;
 mod watching;
 
 use anyhow::{Context, Result};
@@ -48,6 +50,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Path(arguments) => path::run(&arguments),
         Command::Features(arguments) => features::run(&arguments),
         Command::Buffet(arguments) => buffet::run(&arguments),
+        Command::States(arguments) => states::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -70,7 +73,7 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 19] = [
+const OPTIONS: [(&str, &str); 21] = [
     ("covariance_penalty", "--covariance-penalty"),
     ("covariance_prior", "--covariance-prior"),
     ("n_clusters", "--clusters"),
@@ -81,6 +84,8 @@ const OPTIONS: [(&str, &str); 19] = [
     ("max_passes", "--max-passes"),
     ("concentration", "--concentration"),
     ("mass", "--mass"),
+    ("gamma", "--gamma"),
+    ("max_states", "--max-states"),
     ("noise", "--noise"),
     ("scale", "--feature-scale"),
     ("n_features", "--components"),

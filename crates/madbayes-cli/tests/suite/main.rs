@@ -10,3 +10,4 @@ mod interrupts;
 mod models;
 mod path;
 mod shapes;
+mod states;
