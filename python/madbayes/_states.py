@@ -45,7 +45,7 @@ class InfiniteHMM(Estimator):
         Whether staying in a state has an extra share [3]_, drawn with a uniform prior. For states that last long.
     sampler : {"beam", "direct"}, default="beam"
         "beam" redraws all states of a sequence at once; "direct" row by row with everything else integrated out, which is
-        slower.
+        slow to change where its neighbours hold a row fast.
     max_clusters : int, default=None
         No more states than this: their weights are then Dirichlet(gamma / max_clusters, ..).
     n_sweeps : int, default=1000

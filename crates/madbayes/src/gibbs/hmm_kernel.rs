@@ -17,7 +17,7 @@ pub type MakeEmissions<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Emissions + 'g>
 /// How the states are redrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HmmMethod {
-    /// Row by row, transitions and parameters integrated out: slower, and slow to change where neighbours hold a row fast.
+    /// Row by row, transitions and parameters integrated out: slow to change where neighbours hold a row fast.
     Direct,
     /// All rows of a sequence at once, transitions and parameters drawn.
     #[default]
