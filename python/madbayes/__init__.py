@@ -18,6 +18,7 @@ from ._features import BPMeans, KFeatures
 from ._load import load
 from ._mixture import DPMixture
 from ._path import PenaltyPath, penalty_path
+from ._states import InfiniteHMM
 
 __all__ = [
     "BPMeans",
@@ -25,6 +26,7 @@ __all__ = [
     "DPMixture",
     "FullCovarianceMeans",
     "IndianBuffet",
+    "InfiniteHMM",
     "KFeatures",
     "KMeans",
     "PenaltyPath",

@@ -11,9 +11,10 @@ from ._clusters import DPMeans
 from ._covariances import FullCovarianceMeans
 from ._features import BPMeans, KFeatures
 from ._mixture import DPMixture
+from ._states import InfiniteHMM
 
 
-def load(path: str | os.PathLike[str]) -> DPMeans | FullCovarianceMeans | BPMeans | KFeatures | DPMixture:
+def load(path: str | os.PathLike[str]) -> DPMeans | FullCovarianceMeans | BPMeans | KFeatures | DPMixture | InfiniteHMM:
     """Read a model file, written by ``save`` or by the program's ``--model``.
 
     Parameters
@@ -22,7 +23,7 @@ def load(path: str | os.PathLike[str]) -> DPMeans | FullCovarianceMeans | BPMean
 
     Returns
     -------
-    DPMeans, FullCovarianceMeans, BPMeans, KFeatures or DPMixture
+    DPMeans, FullCovarianceMeans, BPMeans, KFeatures, DPMixture or InfiniteHMM
         Fitted, without labels, allocations, draws and traces: those are not in the file. A model of ``--standardize`` takes rows and gives
         centres in the original units; its distances, penalty and objective are in standardised ones.
     """
@@ -31,6 +32,8 @@ def load(path: str | os.PathLike[str]) -> DPMeans | FullCovarianceMeans | BPMean
     kind = _core.model_kind(content)
     if kind == "mixture":
         return _mixture(_core.Mixture.from_bytes(content))
+    if kind == "states":
+        return _states(_core.StatesModel.from_bytes(content))
     if kind == "features":
         return _features(_core.FeaturesModel.from_bytes(content))
     if kind == "covariance clusters":
@@ -82,6 +85,14 @@ def _mixture(model: _core.Mixture) -> DPMixture:
     estimator._model = model
     estimator.n_clusters_ = len(fields["sizes"])
     estimator.prior_ = fields["prior"]
+    estimator._set_columns(fields["columns"])
+    return estimator
+
+
+def _states(model: _core.StatesModel) -> InfiniteHMM:
+    fields = model.fields()
+    estimator = InfiniteHMM(likelihood=fields["likelihood"], random_state=fields["seed"])
+    estimator._keep(model)
     estimator._set_columns(fields["columns"])
     return estimator
 

@@ -233,29 +233,12 @@ class DPMixture(ClusterMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _prior_names(self) -> tuple[str, ...]:
-        """The parameters of the likelihood."""
-        names = PARAMETERS.get(self.likelihood)
-        if names is None:
-            raise ValueError(f"likelihood must be one of {', '.join(map(repr, PARAMETERS))}, got {self.likelihood!r}")
-        return names
-
     def _options(self) -> dict[str, Any]:
-        of_law = self._prior_names()
-        for name in ALL_PARAMETERS:
-            if name not in of_law and getattr(self, name) is not None:
-                raise ValueError(f"{name} is no parameter of likelihood={self.likelihood!r}, which has {', '.join(of_law)}")
+        options = prior_options(self)
         if self.max_clusters is not None and not (isinstance(self.max_clusters, Integral) and self.max_clusters >= 1):
             raise ValueError(f"max_clusters must be a whole number of at least 1 or None, got {self.max_clusters!r}")
         return {
-            "likelihood": self.likelihood,
-            "prior_mean": _numbers("prior_mean", self.prior_mean, 1),
-            "prior_strength": number_of("prior_strength", self.prior_strength),
-            "prior_dof": number_of("prior_dof", self.prior_dof),
-            "prior_scale": _numbers("prior_scale", self.prior_scale, 2 if self.likelihood == "gaussian" else 1),
-            "variance": number_of("variance", self.variance),
-            "prior_variance": number_of("prior_variance", self.prior_variance),
-            "pseudocount": number_of("pseudocount", self.pseudocount),
+            **options,
             "prior": str(self.prior),
             "concentration": number_of("concentration", self.concentration),
             "discriminative": self.discriminative,
@@ -467,7 +450,33 @@ class DPMixture(ClusterMixin, Estimator):
         return arviz.from_dict(groups)
 
 
-def _numbers(name: str, values: ArrayLike | None, dimensions: int) -> list[float] | None:
+def prior_names(estimator: Any) -> tuple[str, ...]:
+    """The parameters of the likelihood of an estimator."""
+    names = PARAMETERS.get(estimator.likelihood)
+    if names is None:
+        raise ValueError(f"likelihood must be one of {', '.join(map(repr, PARAMETERS))}, got {estimator.likelihood!r}")
+    return names
+
+
+def prior_options(estimator: Any) -> dict[str, Any]:
+    """The likelihood of an estimator and its parameters, checked."""
+    of_law = prior_names(estimator)
+    for name in ALL_PARAMETERS:
+        if name not in of_law and getattr(estimator, name) is not None:
+            raise ValueError(f"{name} is no parameter of likelihood={estimator.likelihood!r}, which has {', '.join(of_law)}")
+    return {
+        "likelihood": estimator.likelihood,
+        "prior_mean": numbers_of("prior_mean", estimator.prior_mean, 1),
+        "prior_strength": number_of("prior_strength", estimator.prior_strength),
+        "prior_dof": number_of("prior_dof", estimator.prior_dof),
+        "prior_scale": numbers_of("prior_scale", estimator.prior_scale, 2 if estimator.likelihood == "gaussian" else 1),
+        "variance": number_of("variance", estimator.variance),
+        "prior_variance": number_of("prior_variance", estimator.prior_variance),
+        "pseudocount": number_of("pseudocount", estimator.pseudocount),
+    }
+
+
+def numbers_of(name: str, values: ArrayLike | None, dimensions: int) -> list[float] | None:
     """The numbers of an array of one or two dimensions, row by row."""
     if values is None:
         return None

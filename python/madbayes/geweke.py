@@ -18,7 +18,7 @@ from sklearn.base import clone
 from . import _core
 from ._arguments import is_count, seed_of
 from ._feature_plots import import_pyplot
-from ._mixture import DPMixture
+from ._mixture import DPMixture, prior_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -237,6 +237,11 @@ def mixture_test(
         if not (is_count(value) and value >= least):
             raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     given = getattr(estimator, "prior_", {})
+    if estimator.discriminative is not None:
+        raise ValueError(
+            "discriminative must be None, got "
+            f"{estimator.discriminative!r}: hyperplanes are given the rows, so that rows cannot be drawn given them"
+        )
     model = clone(estimator).set_params(random_state=random_state, **given)
     columns = [len(values) for values in (model.prior_mean, model.prior_scale) if values is not None]
     if n_features is None:
@@ -252,7 +257,7 @@ def mixture_test(
         "prior_variance": 4.0,
         "pseudocount": 0.5,
     }
-    for name in model._prior_names():
+    for name in prior_names(model):
         if getattr(model, name) is None:
             model.set_params(**{name: open_parameters[name]})
     drawn = _core.mixture_joint_test(model._options(), int(n_features), int(n_samples), int(n_draws))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Features = tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]
     Simulated = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
 
-__all__ = ["crp_mixture", "feature_mixture", "gaussian_mixture", "ibp_mixture", "tabletop"]
+__all__ = ["crp_mixture", "feature_mixture", "gaussian_mixture", "hidden_markov", "ibp_mixture", "tabletop"]
 
 
 def gaussian_mixture(
@@ -54,6 +54,43 @@ def gaussian_mixture(
     """
     seed = seed_of(random_state)
     return _core.gaussian_mixture(n_samples, n_features, n_clusters, separation, weights_concentration, seed)
+
+
+def hidden_markov(
+    n_samples: int = 1000,
+    *,
+    n_features: int = 2,
+    n_states: int = 5,
+    separation: float = 4.0,
+    stay: float = 0.95,
+    random_state: Any = None,
+) -> Simulated:
+    """A sequence of rows whose hidden state now and then changes; the rows of a state are round and of unit variance.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_states : int
+    separation : float, default=4.0
+        The least distance of two states' means, in standard deviations.
+    stay : float, default=0.95
+        The probability that the next row has the same state; all others are equally likely.
+    random_state : int, generator or None, default=None
+        None means 0.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    states : ndarray of shape (n_samples,)
+    means : ndarray of shape (n_states, n_features)
+
+    Examples
+    --------
+    >>> from madbayes.simulate import hidden_markov
+    >>> X, states, means = hidden_markov(200, n_states=3)
+    >>> X.shape, means.shape
+    ((200, 2), (3, 2))
+    """
+    return _core.hidden_markov(n_samples, n_features, n_states, separation, stay, seed_of(random_state))
 
 
 def crp_mixture(

@@ -135,3 +135,8 @@ def test_mistakes_are_named(change, message):
 def test_mistakes_with_mixtures_are_named(estimator, arguments, message):
     with pytest.raises(ValueError, match=message):
         geweke.mixture_test(estimator, **arguments)
+
+
+def test_a_discriminative_mixture_is_refused():
+    with pytest.raises(ValueError, match="discriminative must be None, got 'svm'"):
+        mixture_test(DPMixture(discriminative="svm"))

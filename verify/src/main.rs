@@ -11,6 +11,7 @@ mod clusters;
 mod features;
 mod galaxies;
 mod sampler;
+mod states;
 
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -36,6 +37,9 @@ const STUDIES: &[Study] = &[
     ("ibp-geweke", buffet::geweke),
     ("ibp-starts", buffet::starts),
     ("ibp-tabletop", buffet::tabletop),
+    ("states-posterior", states::posterior),
+    ("states-geweke", states::geweke),
+    ("states-recovery", states::recovery),
 ];
 
 /// Pages for users, in docs/ itself.

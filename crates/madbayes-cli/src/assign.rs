@@ -6,11 +6,13 @@ use crate::cluster::selection;
 use crate::number::{count, number, plural, table};
 use crate::output::{check_targets, to_file, to_stdout};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
-use crate::{assign_features, assign_mixture};
+use crate::{assign_features, assign_mixture, assign_states};
 use anyhow::{Context, Result, anyhow, bail};
 use madbayes::counts::Counts;
 use madbayes::data::{Real, Rows};
-use madbayes::model::{Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, MixtureModel, kind_of_model};
+use madbayes::model::{
+    Assigned, ClusterModel, CountModel, CovarianceModel, FeatureModel, HmmModel, MixtureModel, kind_of_model,
+};
 use madbayes::parallel::Workers;
 use serde_json::json;
 use std::path::Path;
@@ -24,6 +26,12 @@ pub fn run(arguments: &AssignArguments) -> Result<()> {
         bail!(
             "{path} holds chains to go on with, not a model: write one with `madbayes mixture --resume {path} --model`"
         );
+    }
+    if kind == "states" {
+        return assign_states::run(arguments, &HmmModel::from_bytes(&bytes).with_context(|| format!("{path}"))?);
+    }
+    if arguments.sequence_column.is_some() {
+        bail!("--sequence-column is for a model of states, but {path} is one of {kind}: leave it out");
     }
     if kind == "features" {
         let model = FeatureModel::from_bytes(&bytes).with_context(|| format!("{path}"))?;

@@ -8,6 +8,7 @@ mod arguments;
 mod assign;
 mod assign_features;
 mod assign_mixture;
+mod assign_states;
 mod buffet;
 mod choice;
 mod cluster;
@@ -25,6 +26,7 @@ mod path;
 mod penalty;
 mod picture;
 mod read;
+mod states;
 mod watching;
 
 use anyhow::{Context, Result};
@@ -52,6 +54,7 @@ fn run(cli: Cli) -> Result<()> {
         Command::Features(arguments) => features::run(&arguments),
         Command::Mixture(arguments) => mixture::run(&arguments),
         Command::Buffet(arguments) => buffet::run(&arguments),
+        Command::States(arguments) => states::run(&arguments),
         Command::Assign(arguments) => assign::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -74,7 +77,7 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 30] = [
+const OPTIONS: [(&str, &str); 32] = [
     ("discriminative_scale", "--discriminative-scale"),
     ("covariances", "--covariances"),
     ("covariance_penalty", "--covariance-penalty"),
@@ -87,6 +90,8 @@ const OPTIONS: [(&str, &str); 30] = [
     ("max_passes", "--max-passes"),
     ("concentration", "--concentration"),
     ("mass", "--mass"),
+    ("gamma", "--gamma"),
+    ("max_states", "--max-states"),
     ("noise", "--noise"),
     ("scale", "--feature-scale"),
     ("n_features", "--components"),

@@ -10,6 +10,7 @@ mod metrics;
 mod mixture;
 mod path;
 mod priors;
+mod states;
 mod watching;
 
 use pyo3::prelude::*;
@@ -26,5 +27,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     metrics::register(module)?;
     mixture::register(module)?;
     path::register(module)?;
-    priors::register(module)
+    priors::register(module)?;
+    states::register(module)
 }

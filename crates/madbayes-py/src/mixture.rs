@@ -58,37 +58,13 @@ pub struct Options {
 
 impl Options {
     pub fn parameters(self) -> PyResult<DpMixture> {
-        let wrong = |name: &str, allowed: &str, found: &str| {
-            Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
-        };
         let normal = NormalPrior {
-            mean: self.prior_mean.clone(),
+            mean: self.prior_mean,
             strength: self.prior_strength,
             dof: self.prior_dof,
             scale: self.prior_scale,
         };
-        let likelihood = match self.likelihood.as_str() {
-            "gaussian" => MixtureLikelihood::Full(normal),
-            "diagonal" => MixtureLikelihood::Diagonal(normal),
-            "spherical" => MixtureLikelihood::Spherical {
-                variance: self.variance,
-                prior_mean: self.prior_mean,
-                prior_variance: self.prior_variance,
-            },
-            "multinomial" => MixtureLikelihood::Multinomial { pseudocount: self.pseudocount },
-            other => return wrong("likelihood", "'gaussian', 'diagonal', 'spherical' or 'multinomial'", other),
-        };
-        let start = match self.init.as_str() {
-            "dp-means" => MixtureStart::DpMeans,
-            "one" => MixtureStart::One,
-            "random" => MixtureStart::Random,
-            other => return wrong("init", "'dp-means', 'one' or 'random'", other),
-        };
-        let loss = match self.loss.as_str() {
-            "variation-of-information" => Loss::VariationOfInformation,
-            "binder" => Loss::Binder,
-            other => return wrong("loss", "'variation-of-information' or 'binder'", other),
-        };
+        let spherical = (self.variance, self.prior_variance);
         let prior = match self.prior.as_str() {
             "dirichlet-process" => MixturePrior::DirichletProcess,
             "finite" => MixturePrior::Finite,
@@ -107,7 +83,7 @@ impl Options {
         };
         let scale = self.discriminative_scale;
         Ok(DpMixture {
-            likelihood,
+            likelihood: likelihood_of(&self.likelihood, normal, spherical, self.pseudocount)?,
             prior,
             discriminative: factor.map(|factor| Discriminative { factor, scale, new_cluster }),
             concentration: self.concentration,
@@ -115,11 +91,51 @@ impl Options {
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
             split_merge: if self.split_merge { SPLIT_MERGE } else { 0 },
             chains: self.n_chains,
-            start,
-            loss,
+            start: start_of(&self.init)?,
+            loss: loss_of(&self.loss)?,
             seed: self.seed,
             threads: self.threads,
         })
+    }
+}
+
+fn wrong<T>(name: &str, allowed: &str, found: &str) -> PyResult<T> {
+    Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
+}
+
+/// The likelihood of this name; `spherical` are its variance and that of the means.
+pub fn likelihood_of(
+    name: &str,
+    normal: NormalPrior,
+    spherical: (Option<f64>, Option<f64>),
+    pseudocount: Option<f64>,
+) -> PyResult<MixtureLikelihood> {
+    let (variance, prior_variance) = spherical;
+    match name {
+        "gaussian" => Ok(MixtureLikelihood::Full(normal)),
+        "diagonal" => Ok(MixtureLikelihood::Diagonal(normal)),
+        "spherical" => Ok(MixtureLikelihood::Spherical { variance, prior_mean: normal.mean, prior_variance }),
+        "multinomial" => Ok(MixtureLikelihood::Multinomial { pseudocount }),
+        other => wrong("likelihood", "'gaussian', 'diagonal', 'spherical' or 'multinomial'", other),
+    }
+}
+
+/// Where chains begin.
+pub fn start_of(name: &str) -> PyResult<MixtureStart> {
+    match name {
+        "dp-means" => Ok(MixtureStart::DpMeans),
+        "one" => Ok(MixtureStart::One),
+        "random" => Ok(MixtureStart::Random),
+        other => wrong("init", "'dp-means', 'one' or 'random'", other),
+    }
+}
+
+/// What a point estimate minimises.
+pub fn loss_of(name: &str) -> PyResult<Loss> {
+    match name {
+        "variation-of-information" => Ok(Loss::VariationOfInformation),
+        "binder" => Ok(Loss::Binder),
+        other => wrong("loss", "'variation-of-information' or 'binder'", other),
     }
 }
 
@@ -201,7 +217,7 @@ fn as_dictionary<'py>(
 }
 
 /// The prior that was used, under the names of the constructor.
-fn set_law(py: Python<'_>, out: &Bound<'_, PyDict>, law: &MixtureLaw) -> PyResult<()> {
+pub fn set_law(py: Python<'_>, out: &Bound<'_, PyDict>, law: &MixtureLaw) -> PyResult<()> {
     let (name, mean) = match law {
         MixtureLaw::Full(law) => ("gaussian", Some(&law.prior_mean)),
         MixtureLaw::Diagonal(law) => ("diagonal", Some(&law.prior_mean)),

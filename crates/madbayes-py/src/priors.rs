@@ -4,7 +4,7 @@ use crate::arrays::{allocation, bits, labels, matrix, value_error};
 use madbayes::prior::{Base, BetaBernoulli, Crp, DirichletMultinomial, Ibp, PolyaUrn};
 use madbayes::random::{Stream, stream};
 use madbayes::simulate::{
-    CrpMixture, FeatureMixture, FeatureSample, GaussianMixture, IbpMixture, Sample, Tabletop, Weights,
+    CrpMixture, FeatureMixture, FeatureSample, GaussianMixture, HiddenMarkov, IbpMixture, Sample, Tabletop, Weights,
 };
 use madbayes::structure::Partition;
 use numpy::{PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray2};
@@ -25,6 +25,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(beta_bernoulli_sample, module)?)?;
     module.add_function(wrap_pyfunction!(beta_bernoulli_log_prob, module)?)?;
     module.add_function(wrap_pyfunction!(gaussian_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(hidden_markov, module)?)?;
     module.add_function(wrap_pyfunction!(crp_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(feature_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(ibp_mixture, module)?)?;
@@ -150,6 +151,20 @@ fn gaussian_mixture<'py>(
 ) -> PyResult<Simulated<'py>> {
     let weights = concentration.map_or(Weights::Equal, |concentration| Weights::Dirichlet { concentration });
     let recipe = GaussianMixture { n_rows, n_columns, n_clusters, separation, weights };
+    simulated(py, recipe.sample(seed).map_err(value_error)?)
+}
+
+#[pyfunction]
+fn hidden_markov<'py>(
+    py: Python<'py>,
+    n_rows: usize,
+    n_columns: usize,
+    n_states: usize,
+    separation: f64,
+    stay: f64,
+    seed: u64,
+) -> PyResult<Simulated<'py>> {
+    let recipe = HiddenMarkov { n_rows, n_columns, n_states, separation, stay };
     simulated(py, recipe.sample(seed).map_err(value_error)?)
 }
 

@@ -1,4 +1,4 @@
-//! How many clusters or overlapping features there are, and which rows have which.
+//! How many clusters, overlapping features or hidden states there are, and which rows have which.
 //!
 //! MAD-Bayes (Broderick, Kulis & Jordan 2013) takes a Bayesian nonparametric model and lets the variance go to zero:
 //! what is left is a hard objective with a price for every further group. Here every prior and every likelihood has
@@ -24,6 +24,7 @@
 //! | CRP | [`hard::DpMeans`]: parallel and serial (B Eq. 3), collapsed (B Eq. 9) | [`gibbs::MixtureSampler`], [`gibbs::CrpMixture`] |
 //! | Dirichlet-multinomial, theta scaled | [`hard::DpMeans`] with a cap (B Eq. 12) | [`gibbs::MixtureSampler`] |
 //! | Dirichlet-multinomial, theta fixed | [`hard::DpMeans::k_means`] | [`gibbs::MixtureSampler`] |
+//! | HDP over transitions, sticky or not | | [`gibbs::HmmSampler`]: direct assignment and beam sampling |
 //! | IBP | [`hard::BpMeans`]: alternating (B Eq. 6), collapsed (B Eq. 10), stepwise | [`gibbs::IbpSampler`] |
 //! | beta-Bernoulli, gamma scaled | [`hard::BpMeans`] with a cap (B Eq. 15) | |
 //! | beta-Bernoulli, gamma fixed | [`hard::BpMeans::k_features`] (B Eq. 14) | |

@@ -2,6 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Gamma, Open01};
 use serde::{Deserialize, Serialize};
 
 /// The generator used everywhere: counter based, so its streams do not overlap.
@@ -28,6 +29,8 @@ pub enum Stream {
     Hyperplanes(u32),
     /// The hyperplane of the i-th cluster of an estimate.
     Estimate(u32),
+    /// The weights that new states of the i-th chain take.
+    Sticks(u32),
 }
 
 /// The stream of `seed` that belongs to `purpose`.
@@ -42,6 +45,7 @@ pub fn stream(seed: u64, purpose: Stream) -> Rng {
         Stream::Pool => 11 << 32,
         Stream::Hyperplanes(i) => (12 << 32) | u64::from(i),
         Stream::Estimate(i) => (13 << 32) | u64::from(i),
+        Stream::Sticks(i) => (20 << 32) | u64::from(i),
     };
     let mut rng = Rng::seed_from_u64(seed);
     rng.set_stream(number);
@@ -93,6 +97,23 @@ pub fn draw_ln_weights(ln_weights: &[f64], rng: &mut impl rand::Rng) -> usize {
         }
     }
     last
+}
+
+/// The logarithm of a draw from Gamma(shape, 1): finite even where a tiny shape makes the draw itself underflow.
+pub fn draw_ln_gamma(shape: f64, rng: &mut Rng) -> f64 {
+    let draw = |shape: f64, rng: &mut Rng| rng.sample(Gamma::new(shape, 1.0).expect("a positive shape")).ln();
+    if shape >= 1.0 {
+        return draw(shape, rng);
+    }
+    // Gamma(a) is Gamma(a + 1) times U^(1/a).
+    let uniform: f64 = rng.sample(Open01);
+    draw(shape + 1.0, rng) + uniform.ln() / shape
+}
+
+/// A draw x from Beta(a, b), and 1 - x, neither of them lost to rounding where the other is near 1.
+pub fn draw_beta(a: f64, b: f64, rng: &mut Rng) -> (f64, f64) {
+    let (x, y) = (draw_ln_gamma(a, rng), draw_ln_gamma(b, rng));
+    (1.0 / (1.0 + (y - x).exp()), 1.0 / (1.0 + (x - y).exp()))
 }
 
 /// `wanted` of the numbers below n, rising, every choice of them equally likely: each is taken with the share of what is
@@ -147,6 +168,34 @@ mod tests {
         }
         for (count, p) in counts.iter().zip([0.5f64, 0.0, 0.2, 0.3]) {
             assert!((*count as f64 / 1e5 - p).abs() < 4.0 * (p * (1.0 - p) / 1e5).sqrt() + 1e-12);
+        }
+    }
+
+    #[test]
+    fn logarithms_of_gammas_and_betas_have_their_means_whatever_the_shape() {
+        let mut rng = stream(0, Stream::Simulation);
+        let n = 200_000;
+        // Mean and variance of log Gamma(a): digamma and trigamma of a.
+        for (shape, mean, variance) in [
+            (0.01, -100.56088545786868, 10001.62121352835),
+            (0.5, -1.96351002602142, 4.93480220054468),
+            (3.0, 0.92278433509847, 0.39493406684823),
+        ] {
+            let sum: f64 = (0..n).map(|_| draw_ln_gamma(shape, &mut rng)).sum();
+            let error = (sum / f64::from(n) - mean) / f64::sqrt(variance / f64::from(n));
+            assert!(error.abs() < 4.0, "{shape}: {error}");
+        }
+        for (a, b) in [(1.0, 3.0), (1e-4, 3e-4), (50.0, 0.2)] {
+            let sum: f64 = (0..n)
+                .map(|_| {
+                    let (x, rest) = draw_beta(a, b, &mut rng);
+                    assert!((x + rest - 1.0).abs() < 1e-12);
+                    x
+                })
+                .sum();
+            let (mean, variance) = (a / (a + b), a * b / ((a + b) * (a + b) * (a + b + 1.0)));
+            let error = (sum / f64::from(n) - mean) / f64::sqrt(variance / f64::from(n));
+            assert!(error.abs() < 4.0, "{a} {b}: {error}");
         }
     }
 

@@ -10,13 +10,17 @@ use std::path::PathBuf;
   madbayes assign --model flowers.json new.csv --out labels.csv
   madbayes assign --model flowers.json - --format json < new.csv
   madbayes assign --model table.json new-pictures/
+  madbayes assign --model walk.json new.csv --sequence-column person
 
 Rows that fit nowhere are those for which a cluster of their own would cost less than joining the nearest. With a mixture, every row
 has the log of its density instead.")]
 pub struct AssignArguments {
-    /// The model that `madbayes cluster`, `mixture` or `features` wrote with --model
+    /// The model that `madbayes cluster`, `mixture`, `features` or `states` wrote with --model
     #[arg(long, value_name = "M.json")]
     pub model: PathBuf,
+    /// For a model of states: the column that says which sequence a row belongs to
+    #[arg(long, value_name = "NAME")]
+    pub sequence_column: Option<String>,
     #[command(flatten)]
     pub input: InputArguments,
     /// Threads [default: one per processor]

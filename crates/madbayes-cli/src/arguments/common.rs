@@ -94,7 +94,7 @@ pub struct WorkArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArguments {
-    /// Write the cluster or the features of every row as CSV; - is standard output
+    /// Write the cluster, the features or the state of every row as CSV; - is standard output
     #[arg(long, value_name = "LABELS.csv")]
     pub out: Option<PathBuf>,
     /// Form of the result on standard output

@@ -22,6 +22,7 @@ pub use mixture::{
 };
 
 use crate::path::PathArguments;
+use crate::states::StatesArguments;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -53,7 +54,9 @@ pub enum Command {
     Mixture(Box<MixtureArguments>),
     /// Sample overlapping features from their posterior (Indian buffet process)
     Buffet(BuffetArguments),
-    /// Assign new rows to the clusters of a saved model, or find their features
+    /// Find the hidden states of sequences, and how many there are (infinite hidden Markov model)
+    States(StatesArguments),
+    /// Assign new rows to the clusters of a saved model, or find their features or states
     Assign(AssignArguments),
     /// Draw from a prior
     Draw(DrawArguments),

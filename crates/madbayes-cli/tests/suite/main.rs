@@ -12,3 +12,4 @@ mod mixture_resume;
 mod models;
 mod path;
 mod shapes;
+mod states;

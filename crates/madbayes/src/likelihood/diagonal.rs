@@ -111,6 +111,11 @@ impl<'a, T: Real> DiagonalGroups<'a, T> {
     pub fn scale(&self, group: usize) -> &[f64] {
         self.covariances().scale(group + 1)
     }
+
+    /// The same, or the prior's.
+    pub(super) fn scale_of(&self, group: Option<usize>) -> &[f64] {
+        self.covariances().scale(group.map_or(0, |group| group + 1))
+    }
 }
 
 /// The diagonals of P, and their inverses, for all slots.

@@ -2,6 +2,7 @@
 //! and `charge`, the limit of -2 s2 log p as the variance s2 -> 0.
 
 mod diagonal;
+mod emissions;
 mod full;
 #[cfg(test)]
 mod laws;
@@ -13,6 +14,7 @@ mod normal_prior;
 mod spherical;
 
 pub use diagonal::{Diagonal, DiagonalGroups};
+pub use emissions::{Emissions, Frozen};
 pub(crate) use full::check_covariance;
 pub use full::{Full, FullGroups, StudentT};
 pub use linear_gaussian::{CollapsedRows, LinearGaussian, collapsed_loss, sum_of_squares};

@@ -120,6 +120,21 @@ impl<'a> MultinomialGroups<'a> {
         self.weigh_row(columns, values, terms, out);
     }
 
+    /// The rows.
+    pub(super) fn counts(&self) -> &'a Counts {
+        self.counts
+    }
+
+    /// a.
+    pub(super) fn pseudocount(&self) -> f64 {
+        self.law.pseudocount
+    }
+
+    /// log of x.! / prod x_v! of a row.
+    pub(super) fn ln_coefficient(&self, row: usize) -> f64 {
+        self.terms[row].ln_coefficient
+    }
+
     /// The summed counts of a group.
     pub fn tally(&self, group: usize) -> &[f64] {
         &self.tallies[self.range(group)]

@@ -144,6 +144,19 @@ impl<'a, T: Real, C: Covariances> NormalGroups<'a, T, C> {
         self.prior_dof + self.members.size(group) as f64
     }
 
+    /// k, v and m (relative to the reference point) of a group, or of one without rows.
+    pub(super) fn posterior_numbers(&self, group: Option<usize>) -> (f64, f64, &[f64]) {
+        let (slot, width) = (group.map_or(0, |group| group + 1), self.row.len());
+        let v = group.map_or(self.prior_dof, |group| self.dof(group));
+        let mean = &self.means[slot * width..][..self.data.n_columns()];
+        (self.slots[slot].strength, v, mean)
+    }
+
+    /// The rows.
+    pub(super) fn data(&self) -> &'a Data<'a, T> {
+        self.data
+    }
+
     /// The covariances; group k is in slot k + 1.
     pub(super) fn covariances(&self) -> &C {
         &self.covariances

@@ -112,6 +112,25 @@ impl<'a, T: Real> SphericalGroups<'a, T> {
         &self.sizes
     }
 
+    /// Mean and variance of a group's mean given its rows (none: without any), relative to the reference point.
+    pub(super) fn posterior_mean(&self, group: Option<usize>) -> (Vec<f64>, f64) {
+        let (s2, r2) = (self.law.variance, self.law.prior_variance);
+        let Some(group) = group else { return (self.prior_offset.clone(), r2) };
+        let total = self.sizes[group] * r2 + s2;
+        let columns = self.sum(group).iter().zip(&self.prior_offset);
+        (columns.map(|(sum, m)| (r2 * sum + s2 * m) / total).collect(), s2 * r2 / total)
+    }
+
+    /// s2.
+    pub(super) fn variance(&self) -> f64 {
+        self.law.variance
+    }
+
+    /// The rows.
+    pub(super) fn data(&self) -> &'a Data<'a, T> {
+        self.data
+    }
+
     /// The mean of a group relative to the reference point.
     pub fn mean_offset(&self, group: usize) -> Vec<f64> {
         self.sum(group).iter().map(|s| s / self.sizes[group]).collect()

@@ -188,6 +188,12 @@ impl DpMixture {
         if let Some((law, chains)) = earlier {
             return self.run(rows, law, ChainStart::One, chains, columns, watch);
         }
+        let (law, start) = self.law_and_start(data, watch)?;
+        self.run(rows, law, start, vec![], columns, watch)
+    }
+
+    /// The likelihood with all that was left open filled in, and where chains begin.
+    pub(super) fn law_and_start<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<(MixtureLaw, ChainStart)> {
         // Parameters are checked before the work they would spoil.
         let one = vec![0; data.n_rows()];
         self.likelihood.law(data, &one, None).check(data.n_columns())?;
@@ -202,7 +208,23 @@ impl DpMixture {
             _ => self.plain_start(data.n_rows())?,
         };
         let law = self.likelihood.law(data, hard.as_ref().map_or(&one, |fit| &fit.labels), hard.as_ref());
-        self.run(rows, law, start, vec![], columns, watch)
+        Ok((law, start))
+    }
+
+    /// Where chains of counts begin.
+    pub(super) fn start_of_counts(&self, counts: &Counts, watch: &dyn Watch) -> Result<ChainStart> {
+        if self.start != MixtureStart::DpMeans {
+            return self.plain_start(counts.n_rows());
+        }
+        let max_clusters = self.max_clusters.map(|most| most.min(counts.n_rows()));
+        let parameters = DivergenceMeans {
+            goal: Goal::Penalty { penalty: 1.0, max_clusters },
+            seed: self.seed,
+            threads: self.threads,
+            ..DivergenceMeans::default()
+        };
+        let hard = fit_divergence(counts, &parameters, Some(PenaltyRule::Automatic), &Silently(watch))?;
+        Ok(ChainStart::Given(Partition::from_labels(hard.clustering.labels.iter())))
     }
 
     fn begin_counts(
@@ -224,19 +246,7 @@ impl DpMixture {
         };
         law.check(counts.n_columns())?;
         self.sampler(ChainStart::One)?.check(counts.n_rows())?;
-        let start = if self.start == MixtureStart::DpMeans && chains.is_empty() {
-            let max_clusters = self.max_clusters.map(|most| most.min(counts.n_rows()));
-            let parameters = DivergenceMeans {
-                goal: Goal::Penalty { penalty: 1.0, max_clusters },
-                seed: self.seed,
-                threads: self.threads,
-                ..DivergenceMeans::default()
-            };
-            let hard = fit_divergence(counts, &parameters, Some(PenaltyRule::Automatic), &Silently(watch))?;
-            ChainStart::Given(Partition::from_labels(hard.clustering.labels.iter()))
-        } else {
-            self.plain_start(counts.n_rows())?
-        };
+        let start = if chains.is_empty() { self.start_of_counts(counts, watch)? } else { ChainStart::One };
         self.run::<f64>(MixtureRows::Counts(counts), law, start, chains, columns, watch)
     }
 

@@ -315,7 +315,7 @@ fn named(columns: &[String]) -> String {
 
 /// log sum exp of what was added, without overflow.
 #[derive(Debug, Clone, Copy)]
-struct LnSum {
+pub(super) struct LnSum {
     top: f64,
     sum: f64,
 }
@@ -327,7 +327,7 @@ impl Default for LnSum {
 }
 
 impl LnSum {
-    fn add(&mut self, x: f64) {
+    pub fn add(&mut self, x: f64) {
         if x > self.top {
             self.sum = self.sum * (self.top - x).exp() + 1.0;
             self.top = x;
@@ -336,7 +336,7 @@ impl LnSum {
         }
     }
 
-    fn value(&self) -> f64 {
+    pub fn value(&self) -> f64 {
         if self.sum == 0.0 { f64::NEG_INFINITY } else { self.top + self.sum.ln() }
     }
 }

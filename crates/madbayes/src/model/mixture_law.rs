@@ -5,8 +5,8 @@ use crate::counts::Counts;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
 use crate::likelihood::{
-    Diagonal, DiagonalGroups, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical, SphericalGroups,
-    StudentT,
+    Diagonal, DiagonalGroups, Emissions, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical,
+    SphericalGroups, StudentT,
 };
 use crate::structure::Partition;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,11 @@ impl MixtureLaw {
 
     /// Live groups of these rows, none yet.
     pub fn groups<'a, T: Real>(&self, rows: MixtureRows<'a, T>) -> Result<Box<dyn Groups + 'a>> {
+        Ok(self.emissions(rows)?)
+    }
+
+    /// The same that can draw their parameters too.
+    pub fn emissions<'a, T: Real>(&self, rows: MixtureRows<'a, T>) -> Result<Box<dyn Emissions + 'a>> {
         Ok(match (self, rows) {
             (MixtureLaw::Full(law), MixtureRows::Dense(data)) => Box::new(FullGroups::new(data, law.clone())?),
             (MixtureLaw::Diagonal(law), MixtureRows::Dense(data)) => Box::new(DiagonalGroups::new(data, law.clone())?),

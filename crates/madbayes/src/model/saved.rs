@@ -52,7 +52,7 @@ pub(super) fn from_bytes<M: DeserializeOwned>(
     Ok(model)
 }
 
-/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features", "mixture", or
+/// The kind of a model file: "clusters", "covariance clusters", "count clusters", "features", "mixture", "states", or
 /// "mixture run" for chains to go on with.
 pub fn kind_of_model(bytes: &[u8]) -> Result<String> {
     Ok(opened(bytes)?.0)

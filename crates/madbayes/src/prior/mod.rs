@@ -8,6 +8,7 @@ mod crp;
 mod dirichlet_multinomial;
 #[cfg(test)]
 mod feature_laws;
+mod hdp;
 mod ibp;
 #[cfg(test)]
 mod laws;
@@ -19,6 +20,7 @@ pub use beta_bernoulli::BetaBernoulli;
 pub use concentration::{Concentration, resample_concentration};
 pub use crp::{Crp, CrpSeats};
 pub use dirichlet_multinomial::{DirichletMultinomial, DirichletMultinomialSeats};
+pub use hdp::{Hdp, HdpSeats, HdpValues, StateWeights};
 pub use ibp::{Ibp, resample_mass};
 pub use partitions::PartitionPrior;
 pub use polya_urn::{Base, PolyaUrn, UrnDraw};

@@ -99,7 +99,7 @@ impl GaussianMixture {
         Ok(rows_about(centres, self.n_columns, 1.0, labels, &mut rng))
     }
 
-    fn centres(&self, rng: &mut Rng) -> Vec<f64> {
+    pub(super) fn centres(&self, rng: &mut Rng) -> Vec<f64> {
         let d = self.n_columns;
         let least = self.separation * self.separation;
         let mut centres: Vec<f64> = Vec::with_capacity(self.n_clusters * d);

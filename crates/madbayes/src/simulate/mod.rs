@@ -3,12 +3,14 @@
 mod crp_mixture;
 mod gaussian_mixture;
 mod group_rows;
+mod hidden_markov;
 mod linear_gaussian;
 mod tabletop;
 
 pub use crp_mixture::CrpMixture;
 pub use gaussian_mixture::{GaussianMixture, Weights};
 pub use group_rows::{diagonal_rows, full_rows, multinomial_rows, spherical_rows};
+pub use hidden_markov::HiddenMarkov;
 pub use linear_gaussian::{FeatureMixture, FeatureSample, IbpMixture};
 pub use tabletop::{Pictures, Tabletop};
 

@@ -3,7 +3,9 @@
 mod allocation;
 mod compact;
 mod partition;
+mod sequences;
 
 pub use allocation::{Allocation, ones};
 pub use compact::CompactPartition;
 pub use partition::{AllPartitions, Partition};
+pub use sequences::Sequences;

@@ -8,6 +8,7 @@ mod discriminative;
 mod feature_path;
 mod features;
 mod hard;
+mod hidden_states;
 mod ibp_sampler;
 mod path;
 mod real_data;

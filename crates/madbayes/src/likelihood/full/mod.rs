@@ -2,6 +2,7 @@
 //! 2007, Sec. 9); its limit is full-covariance means (Broderick 2013, Sup. E).
 
 mod factors;
+mod frozen;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Quadratics, inverse_factor, matrix_of, on_this_processor, padded};
 use crate::special::ln_gamma;
 use factors::Factors;
+pub(super) use frozen::FrozenFull;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 

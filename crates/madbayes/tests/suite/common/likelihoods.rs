@@ -2,9 +2,9 @@
 
 use madbayes::counts::Counts;
 use madbayes::data::Rows;
-use madbayes::gibbs::TestStep;
+use madbayes::gibbs::{MakeEmissions, TestStep};
 use madbayes::likelihood::{
-    Diagonal, DiagonalGroups, Full, FullGroups, Multinomial, MultinomialGroups, Spherical, SphericalGroups,
+    Diagonal, DiagonalGroups, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical, SphericalGroups,
 };
 use madbayes::random::Rng;
 use madbayes::special::ln_gamma;
@@ -22,6 +22,9 @@ pub enum Likelihood {
     Full(usize),
     Multinomial(usize),
 }
+
+/// What is done with a likelihood that can draw its parameters.
+pub type EmissionsStep<'s> = dyn for<'a, 'g> FnMut(MakeEmissions<'a, 'g>) -> madbayes::Result<()> + 's;
 
 /// k0 and v0 of the normal laws: few, so that the prior matters; v0 above the columns, so that tails are not too long.
 const STRENGTH: f64 = 0.3;
@@ -79,6 +82,11 @@ impl Likelihood {
 
     /// Makes the likelihood of these rows and calls `step` with it.
     pub fn with_groups(self, values: &[f64], step: &mut TestStep) -> madbayes::Result<()> {
+        self.with_emissions(values, &mut |make| step(&|| Ok(make()? as Box<dyn Groups>)))
+    }
+
+    /// The same for a step that draws parameters.
+    pub fn with_emissions(self, values: &[f64], step: &mut EmissionsStep) -> madbayes::Result<()> {
         let d = self.n_columns();
         if let Likelihood::Multinomial(_) = self {
             let counts = Counts::from_rows(Rows::new(values, d)?)?;

@@ -6,6 +6,7 @@ pub mod calibration;
 pub mod exact;
 pub mod galaxies;
 pub mod likelihoods;
+pub mod sequences;
 
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, FeatureGoal, Goal, Start};

@@ -1,0 +1,87 @@
+//! `madbayes states`: states of sequences from a file to an answer, and new sequences by the saved model.
+
+use crate::common::{Folder, Noise, labels, says};
+use serde_json::Value;
+
+/// Two walks through three states that last 20 rows each, the second beginning in another: state, walk and two columns.
+fn walks() -> Folder {
+    let folder = Folder::new();
+    let mut csv = String::from("x,y,kind,walk\n");
+    let mut noise = Noise::new(7);
+    for row in 0..240 {
+        let (walk, state) = if row < 160 { ("one", row / 20 % 3) } else { ("two", (row / 20 + 1) % 3) };
+        let (x, y) = (4.0 * f64::from(state) + noise.next(), 3.0 * f64::from(state % 2) + noise.next());
+        csv += &format!("{x},{y},{},{walk}\n", ["sit", "walk", "run"][state as usize]);
+    }
+    folder.write("walks.csv", csv);
+    folder
+}
+
+const SHORT: &str = "--sweeps 200 --seed 3";
+
+#[test]
+fn states_of_two_sequences_are_found_and_drawn() {
+    let folder = walks();
+    let fit = folder.json(&format!(
+        "states walks.csv --sequence-column walk --label-column kind --plots pictures --model m.json {SHORT}"
+    ));
+    assert_eq!(fit["n_groups"], 3);
+    assert_eq!(fit["n_rows"], 240);
+    assert_eq!(fit["n_columns"], 2);
+    assert_eq!(fit["lengths"], serde_json::json!([160, 80]));
+    assert_eq!(fit["sequences"], serde_json::json!(["one", "two"]));
+    assert!(fit["agreement"]["adjusted_rand_index"].as_f64().unwrap() > 0.98);
+    assert_eq!(fit["penalty"], Value::Null);
+    for key in ["objective", "sizes", "seconds", "seed", "converged", "certainty", "distribution", "r_hat"] {
+        assert!(!fit[key].is_null(), "{key}");
+    }
+    for (state, row) in fit["transitions"].as_array().unwrap().iter().enumerate() {
+        let row: Vec<f64> = row.as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9 && row[state] > 0.85, "{row:?}");
+    }
+    for name in ["states.svg", "number-of-states.svg", "log-joint.svg"] {
+        assert!(folder.read(&format!("pictures/{name}")).starts_with("<svg"), "{name}");
+    }
+    let assigned = folder.json("assign --model m.json walks.csv --sequence-column walk");
+    assert_eq!(labels(&assigned), labels(&fit));
+    let text = folder.text("assign --model m.json walks.csv --sequence-column walk --label-column kind");
+    assert!(text.contains("240 rows in 2 sequences: states by a model of 3 states"), "{text}");
+    assert!(text.contains("agreement with kind"), "{text}");
+}
+
+#[test]
+fn text_shows_the_segmentation_and_csv_the_certainty() {
+    let folder = walks();
+    let text =
+        folder.text(&format!("states walks.csv --exclude kind,walk --sticky --sampler direct --out s.csv {SHORT}"));
+    assert!(text.starts_with("240 rows x 2 columns in 1 sequence: 3 states"), "{text}");
+    assert!(text.contains("  1 aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc"), "{text}");
+    assert!(text.contains("share of sweeps by number of states"), "{text}");
+    let csv = folder.read("s.csv");
+    assert_eq!(csv.lines().count(), 241);
+    assert!(csv.starts_with("row,state,certainty\n1,0,"), "{csv}");
+}
+
+#[test]
+fn a_standardised_model_reads_new_rows_in_the_units_of_the_file() {
+    let folder = walks();
+    let fit = folder.json(&format!("states walks.csv --exclude kind,walk --standardize --model m.json {SHORT}"));
+    assert_eq!(labels(&folder.json("assign --model m.json walks.csv")), labels(&fit));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = walks();
+    folder.write("mixed.csv", "x,walk\n1,a\n2,b\n3,a\n");
+    folder.json("cluster walks.csv --exclude kind,walk --model clusters.json");
+    for (arguments, message) in [
+        ("states mixed.csv --sequence-column walk", "row 3 goes on with sequence \"a\" of column walk"),
+        ("states walks.csv --sequence-column kind --label-column kind", "both name kind"),
+        ("states walks.csv --exclude kind,walk --gamma 0", "--gamma must be a positive finite number, got 0"),
+        ("states walks.csv --exclude kind,walk --max-states 0", "--max-states must be at least 1"),
+        ("states walks.csv --exclude kind,walk --burn-in 1000", "--burn-in must be less than the number of sweeps"),
+        ("assign --model clusters.json walks.csv --sequence-column walk", "--sequence-column is for a model of states"),
+    ] {
+        says(&folder.mistake(arguments), &[message]);
+    }
+}

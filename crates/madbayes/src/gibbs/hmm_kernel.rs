@@ -1,0 +1,109 @@
+//! One step of a sampler of hidden states, likelihood left open: all rows one by one (Teh et al. 2006, direct assignment) or all
+//! rows of a sequence at once (Van Gael et al. 2008, beam sampling), then tables, concentrations and the states' weights.
+
+use super::beam::beam;
+use crate::error::Result;
+use crate::likelihood::Emissions;
+use crate::prior::{Hdp, HdpSeats, HdpValues, Seats, StateWeights};
+use crate::random::Rng;
+use crate::structure::Sequences;
+use crate::sweep::{LiveLabels, Regime, sweep};
+use crate::watch::Watch;
+use std::ops::ControlFlow;
+
+/// Makes an empty likelihood of the rows.
+pub type MakeEmissions<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Emissions + 'g>> + Sync + 'a);
+
+/// How the states are redrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HmmMethod {
+    /// Row by row, transitions and parameters integrated out: slow to change where neighbours hold a row fast.
+    Direct,
+    /// All rows of a sequence at once, transitions and parameters drawn.
+    #[default]
+    Beam,
+}
+
+/// The state of a chain with what changes it.
+pub struct HmmKernel<'g> {
+    labels: LiveLabels,
+    seats: HdpSeats,
+    groups: Box<dyn Emissions + 'g>,
+    method: HmmMethod,
+    sequences: Sequences,
+}
+
+impl<'g> HmmKernel<'g> {
+    /// With rows in states 0..K, none of them empty; `weights` are drawn where there are none yet, by `sticks`, which goes on
+    /// drawing those of new states.
+    pub fn new(
+        states: &[u32],
+        (hdp, values): (Hdp, HdpValues),
+        weights: Option<StateWeights>,
+        sequences: &Sequences,
+        sticks: Rng,
+        method: HmmMethod,
+        groups: Box<dyn Emissions + 'g>,
+    ) -> Self {
+        let mut seats = HdpSeats::new(hdp, values, sequences, sticks);
+        seats.seat(states, weights);
+        let (labels, sequences) = (LiveLabels::new(states), sequences.clone());
+        let mut kernel = HmmKernel { labels, seats, groups, method, sequences };
+        kernel.form_groups();
+        kernel
+    }
+
+    /// One step. Stopped by the watch, it leaves a state that is no draw.
+    pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
+        let HmmKernel { labels, seats, groups, method, sequences } = self;
+        match method {
+            HmmMethod::Direct => {
+                let rows = 0..labels.n_rows();
+                if sweep(labels, seats, groups.as_mut(), Regime::Posterior, rows, rng, watch).stopped {
+                    return ControlFlow::Break(());
+                }
+            }
+            HmmMethod::Beam => {
+                let drawn = beam(&labels.to_vec(), sequences, seats, groups.as_ref(), rng, watch);
+                let Some((states, weights)) = drawn else { return ControlFlow::Break(()) };
+                seats.seat(&states, Some(weights));
+                *labels = LiveLabels::new(&states);
+            }
+        }
+        // From the labels alone, so that a chain that is taken up again has the same bits.
+        self.form_groups();
+        self.seats.refresh(rng);
+        ControlFlow::Continue(())
+    }
+
+    fn form_groups(&mut self) {
+        let HmmKernel { labels, groups, .. } = self;
+        while groups.n_groups() > labels.n_groups() {
+            groups.close(groups.n_groups() - 1);
+        }
+        while groups.n_groups() < labels.n_groups() {
+            groups.open();
+        }
+        groups.refresh(&|row| labels.group(row));
+    }
+
+    /// The state of every row.
+    pub fn states(&self) -> Vec<u32> {
+        self.labels.to_vec()
+    }
+
+    /// Number of states, K.
+    pub fn n_states(&self) -> usize {
+        self.labels.n_groups()
+    }
+
+    /// The prior with its transitions.
+    pub fn seats(&self) -> &HdpSeats {
+        &self.seats
+    }
+
+    /// Log joint of states, their weights, rows and the prior's numbers.
+    pub fn ln_joint(&self) -> f64 {
+        self.seats.ln_prob() + self.seats.ln_hyperprior() + self.groups.ln_marginal()
+    }
+}

@@ -1,0 +1,248 @@
+//! Hidden states from data alone: priors from the data's scale, chains started from DP-means, and an answer.
+
+#[cfg(test)]
+mod tests;
+
+use super::HmmModel;
+use super::dp_mixture::{DpMixture, MixtureStart};
+use super::mixture_law::{MixtureLaw, MixtureRows};
+use super::mixture_likelihood::{MixtureLikelihood, multinomial};
+use crate::counts::Counts;
+use crate::data::{Data, Real};
+use crate::error::{Error, Result};
+use crate::gibbs::{
+    ChainStart, HmmChain, HmmDraw, HmmMethod, HmmSampler, Loss, Schedule, certainty, effective_sample_size,
+    point_estimate, split_r_hat,
+};
+use crate::prior::{Concentration, Hdp, HdpValues, StateWeights};
+use crate::structure::{CompactPartition, Partition, Sequences};
+use crate::watch::Watch;
+
+/// A hidden Markov model whose number of states is not known. What is `None` comes from the data.
+///
+/// ```
+/// use madbayes::data::{Data, Rows};
+/// use madbayes::model::InfiniteHmm;
+/// use madbayes::structure::Sequences;
+/// use madbayes::watch::Unwatched;
+///
+/// let values = [0.0, 0.1, 0.2, 9.0, 9.1, 9.2, 0.1, 0.0, 0.2, 9.1];
+/// let data = Data::new(Rows::new(&values, 1)?)?;
+/// let fit = InfiniteHmm::default().fit(&data, &Sequences::one(10), vec!["length".into()], &Unwatched)?;
+/// assert_eq!(fit.estimate.labels(), [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]);
+/// # Ok::<(), madbayes::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct InfiniteHmm {
+    /// The rows of a state.
+    pub likelihood: MixtureLikelihood,
+    /// alpha, or alpha + kappa where states are sticky; none: redrawn with its Gamma(1, 1) prior.
+    pub concentration: Option<f64>,
+    /// gamma; none: redrawn with its Gamma(1, 1) prior.
+    pub gamma: Option<f64>,
+    /// Whether staying has an extra share, redrawn with a uniform prior.
+    pub sticky: bool,
+    /// No more states than this: beta is then Dirichlet(gamma / L, ..).
+    pub max_states: Option<usize>,
+    /// How the states are redrawn.
+    pub method: HmmMethod,
+    /// Length, burn-in and thinning of each chain.
+    pub schedule: Schedule,
+    /// Number of chains.
+    pub chains: usize,
+    /// Where they begin.
+    pub start: MixtureStart,
+    /// What the point estimate minimises.
+    pub loss: Loss,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Threads; 0: one per processor.
+    pub threads: usize,
+}
+
+impl Default for InfiniteHmm {
+    fn default() -> Self {
+        InfiniteHmm {
+            likelihood: MixtureLikelihood::default(),
+            concentration: None,
+            gamma: None,
+            sticky: false,
+            max_states: None,
+            method: HmmMethod::default(),
+            schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
+            chains: 2,
+            start: MixtureStart::default(),
+            loss: Loss::default(),
+            seed: 0,
+            threads: 0,
+        }
+    }
+}
+
+/// What the chains say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HmmFit {
+    /// What each chain saw. Those that were stopped before they began are left out.
+    pub chains: Vec<HmmChain>,
+    /// The states of least expected loss.
+    pub estimate: Partition,
+    /// How sure each row's state is.
+    pub certainty: Vec<f64>,
+    /// R-hat of the number of states, of the log joint, of the concentration and of gamma, after the burn-in.
+    pub r_hat: [f64; 4],
+    /// Effective sample sizes of the same.
+    pub effective_size: [f64; 4],
+    /// Transitions, the next step, and what they say of new sequences.
+    pub model: HmmModel,
+    /// Whether the watch stopped it.
+    pub stopped: bool,
+}
+
+impl InfiniteHmm {
+    /// Runs the chains and sums them up.
+    pub fn fit<T: Real>(
+        &self,
+        data: &Data<T>,
+        sequences: &Sequences,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
+        if data.weights().is_some() {
+            let help = "a posterior has no weighted rows";
+            return Err(Error::argument("weights", "absent for a sampler", "row weights", help));
+        }
+        if let MixtureLikelihood::Multinomial { pseudocount } = self.likelihood {
+            multinomial(pseudocount).check(data.n_columns())?;
+            return self.fit_counts(&Counts::from_rows(data.rows())?, sequences, columns, watch);
+        }
+        self.sampler(ChainStart::One).check(data.n_rows())?;
+        check_rows(sequences, data.n_rows())?;
+        let (law, start) = self.as_mixture().law_and_start(data, watch)?;
+        self.run(MixtureRows::Dense(data), sequences, law, start, columns, watch)
+    }
+
+    /// The same for rows of counts.
+    pub fn fit_counts(
+        &self,
+        counts: &Counts,
+        sequences: &Sequences,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
+        let MixtureLikelihood::Multinomial { pseudocount } = self.likelihood else {
+            return Err(Error::data(
+                "the rows are sparse counts, the likelihood is Gaussian",
+                "use the multinomial likelihood, or give the rows as a dense array",
+            ));
+        };
+        let law = multinomial(pseudocount);
+        law.check(counts.n_columns())?;
+        self.sampler(ChainStart::One).check(counts.n_rows())?;
+        check_rows(sequences, counts.n_rows())?;
+        let start = self.as_mixture().start_of_counts(counts, watch)?;
+        self.run::<f64>(MixtureRows::Counts(counts), sequences, law, start, columns, watch)
+    }
+
+    fn run<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        sequences: &Sequences,
+        law: MixtureLaw,
+        start: ChainStart,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
+        let sampler = self.sampler(start);
+        let mut chains = sampler.fit(sequences, &|| law.emissions(rows), watch)?;
+        let stopped = chains.iter().any(|chain| chain.stopped);
+        chains.retain(|chain| !chain.n_states.is_empty());
+        let draws: Vec<&HmmDraw> = chains.iter().flat_map(|chain| &chain.draws).collect();
+        // Stopped in the burn-in: the best state there is stands for the draws.
+        if draws.is_empty() {
+            let best = chains.iter().filter_map(|chain| chain.best.clone()).max_by(|a, b| a.1.total_cmp(&b.1));
+            let draw = best.map_or_else(|| first_draw(&sampler, rows.n_rows()), |(draw, _)| draw);
+            let estimate = draw.states.to_partition();
+            let model = HmmModel::new(rows, sequences, law, &[&draw], &estimate, columns, self.seed)?;
+            let (certainty, unknown) = (vec![f64::NAN; rows.n_rows()], [f64::NAN; 4]);
+            return Ok(HmmFit { chains, estimate, certainty, r_hat: unknown, effective_size: unknown, model, stopped });
+        }
+        let paths: Vec<&CompactPartition> = draws.iter().map(|draw| &draw.states).collect();
+        let estimate = point_estimate(&paths, self.loss, watch);
+        let certainty = certainty(&estimate, &paths);
+        let model = HmmModel::new(rows, sequences, law, &draws, &estimate, columns, self.seed)?;
+        let r_hat = self.of_traces(&chains, split_r_hat);
+        let effective_size = self.of_traces(&chains, effective_sample_size);
+        Ok(HmmFit { chains, estimate, certainty, r_hat, effective_size, model, stopped })
+    }
+
+    /// A statistic of the traces after the burn-in.
+    fn of_traces(&self, chains: &[HmmChain], statistic: fn(&[&[f64]]) -> f64) -> [f64; 4] {
+        let of = |value: &dyn Fn(&HmmChain, usize) -> f64| {
+            let kept = chains.iter().map(|chain| {
+                let sweeps = self.schedule.burn_in.min(chain.n_states.len())..chain.n_states.len();
+                sweeps.map(|sweep| value(chain, sweep)).collect::<Vec<f64>>()
+            });
+            let kept: Vec<Vec<f64>> = kept.collect();
+            statistic(&kept.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
+        [
+            of(&|chain, sweep| chain.n_states[sweep] as f64),
+            of(&|chain, sweep| chain.ln_joint[sweep]),
+            of(&|chain, sweep| chain.values[sweep].concentration),
+            of(&|chain, sweep| chain.values[sweep].gamma),
+        ]
+    }
+
+    /// The mixture with the same likelihood and start.
+    fn as_mixture(&self) -> DpMixture {
+        DpMixture {
+            likelihood: self.likelihood.clone(),
+            max_clusters: self.max_states,
+            start: self.start,
+            seed: self.seed,
+            threads: self.threads,
+            ..DpMixture::default()
+        }
+    }
+
+    fn sampler(&self, start: ChainStart) -> HmmSampler {
+        let known = |value: Option<f64>| match value {
+            Some(_) => Concentration::Fixed,
+            None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
+        };
+        let concentration = self.concentration.unwrap_or(1.0);
+        let values = HdpValues { concentration, share: 0.0, gamma: self.gamma.unwrap_or(1.0), start: concentration };
+        let hdp = Hdp {
+            values,
+            concentration: known(self.concentration),
+            gamma: known(self.gamma),
+            share: None,
+            max_states: self.max_states,
+        };
+        HmmSampler {
+            prior: if self.sticky { hdp.sticky() } else { hdp },
+            method: self.method,
+            schedule: self.schedule,
+            chains: self.chains,
+            start,
+            seed: self.seed,
+            threads: self.threads,
+        }
+    }
+}
+
+fn check_rows(sequences: &Sequences, n_rows: usize) -> Result<()> {
+    Sequences::new(&sequences.lengths(), n_rows).map(|_| ())
+}
+
+/// Where chains begin, with weights as even as the rows, for a fit that was stopped before its first sweep.
+fn first_draw(sampler: &HmmSampler, n_rows: usize) -> HmmDraw {
+    let partition = match &sampler.start {
+        ChainStart::Given(partition) => partition.clone(),
+        _ => Partition::from_labels(vec![0; n_rows]),
+    };
+    let total = n_rows as f64 + 1.0;
+    let states = partition.sizes().iter().map(|&size| size as f64 / total).collect();
+    let weights = StateWeights { states, new: 1.0 / total };
+    HmmDraw { states: CompactPartition::from(&partition), weights, values: sampler.prior.values }
+}

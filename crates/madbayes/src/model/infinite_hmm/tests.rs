@@ -1,0 +1,94 @@
+use super::*;
+use crate::data::Rows;
+use crate::metrics::adjusted_rand_index;
+use crate::model::NormalPrior;
+use crate::parallel::Workers;
+use crate::random::{Stream, stream};
+use crate::simulate::HiddenMarkov;
+use crate::watch::{Step, Unwatched};
+use rand::RngExt;
+use rstest::rstest;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn short(likelihood: MixtureLikelihood) -> InfiniteHmm {
+    let schedule = Schedule { sweeps: 200, burn_in: 100, thin: 2 };
+    InfiniteHmm { likelihood, schedule, ..InfiniteHmm::default() }
+}
+
+#[rstest]
+fn states_of_several_sequences_are_found_with_nothing_given(
+    #[values(0, 1, 2)] likelihood: usize,
+    #[values(HmmMethod::Beam, HmmMethod::Direct)] method: HmmMethod,
+    #[values(false, true)] sticky: bool,
+) {
+    let recipe = HiddenMarkov { n_rows: 300, n_states: 3, separation: 6.0, ..HiddenMarkov::default() };
+    let sample = recipe.sample(5).unwrap();
+    let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
+    let likelihood = match likelihood {
+        0 => MixtureLikelihood::Full(NormalPrior::default()),
+        1 => MixtureLikelihood::Diagonal(NormalPrior::default()),
+        _ => MixtureLikelihood::SPHERICAL,
+    };
+    let sequences = Sequences::new(&[120, 1, 179], 300).unwrap();
+    let hmm = InfiniteHmm { method, sticky, ..short(likelihood) };
+    let fit = hmm.fit(&data, &sequences, vec!["a".into(), "b".into()], &Unwatched).unwrap();
+    let truth = Partition::from_labels(sample.labels);
+    assert!(adjusted_rand_index(&truth, &fit.estimate).unwrap() > 0.98);
+    assert!(fit.certainty.iter().all(|c| (0.5..=1.0).contains(c)));
+    // A row or two may have a state of their own.
+    let (k, sizes) = (fit.estimate.n_groups(), fit.estimate.sizes());
+    assert!((3..=4).contains(&k) && sizes.iter().filter(|size| **size > 20).count() == 3, "{sizes:?}");
+    for state in (0..k).filter(|&state| sizes[state] > 20) {
+        let stay = fit.model.transitions[state * k + state];
+        assert!((0.85..0.995).contains(&stay), "{stay}");
+        assert!(fit.model.new_state[state] < 0.05);
+    }
+    assert_eq!(fit.model.next_states(2).len(), k + 1);
+    let assigned = fit.model.assign(data.rows(), &sequences, &Workers::serial()).unwrap();
+    assert!(adjusted_rand_index(&fit.estimate, &Partition::from_labels(assigned.states)).unwrap() > 0.98);
+    assert!(fit.effective_size[1] > 1.0, "{:?}", fit.effective_size);
+    assert_eq!(fit, hmm.fit(&data, &sequences, vec!["a".into(), "b".into()], &Unwatched).unwrap());
+}
+
+#[test]
+fn states_are_found_in_counts_and_a_largest_number_is_kept() {
+    let mut rng = stream(5, Stream::Simulation);
+    let state = |row: usize| row / 10 % 3;
+    let values: Vec<f64> = (0..120 * 12)
+        .map(|i| f64::from(rng.random_range(if i % 12 / 4 == state(i / 12) { 3..8 } else { 0..2 })))
+        .collect();
+    let data = Data::new(Rows::new(&values, 12).unwrap()).unwrap();
+    let columns: Vec<String> = (0..12).map(|i| format!("word {i}")).collect();
+    let hmm = short(MixtureLikelihood::Multinomial { pseudocount: Some(1.0) });
+    let sequences = Sequences::one(120);
+    let fit = hmm.fit(&data, &sequences, columns.clone(), &Unwatched).unwrap();
+    assert_eq!(fit.estimate, Partition::from_labels((0..120).map(state)));
+    assert_eq!(HmmModel::from_bytes(&fit.model.to_bytes()).unwrap(), fit.model);
+    let two = InfiniteHmm { max_states: Some(2), ..hmm };
+    let fit = two.fit(&data, &sequences, columns.clone(), &Unwatched).unwrap();
+    assert!(fit.chains.iter().all(|chain| chain.n_states.iter().all(|&k| k <= 2)));
+    let wrong = two.fit(&data, &Sequences::one(7), columns, &Unwatched).unwrap_err().to_string();
+    assert!(wrong.starts_with("lengths must be numbers whose sum is the 120 rows"), "{wrong}");
+}
+
+#[test]
+fn a_fit_that_is_stopped_has_an_answer_at_any_moment() {
+    struct After(AtomicUsize);
+    impl Watch for After {
+        fn step(&self, _: &Step) -> ControlFlow<()> {
+            match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+                Ok(_) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        }
+    }
+    let sample = HiddenMarkov { n_rows: 60, ..HiddenMarkov::default() }.sample(1).unwrap();
+    let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
+    for steps in [0, 40, 200, 1000] {
+        let watch = After(AtomicUsize::new(steps));
+        let hmm = InfiniteHmm { threads: 1, ..InfiniteHmm::default() };
+        let fit = hmm.fit(&data, &Sequences::one(60), vec!["a".into(), "b".into()], &watch).unwrap();
+        assert!(fit.stopped && fit.estimate.n_rows() == 60, "{steps}");
+    }
+}
