@@ -139,4 +139,4 @@ def test_mistakes_with_mixtures_are_named(estimator, arguments, message):
 
 def test_a_discriminative_mixture_is_refused():
     with pytest.raises(ValueError, match="discriminative must be None, got 'svm'"):
-        mixture_test(DPMixture(discriminative="svm"))
+        geweke.mixture_test(DPMixture(discriminative="svm"))
