@@ -152,7 +152,7 @@ class DPMixture(ClusterMixin, Estimator):
        JCGS 2004.
     .. [3] S. Wade, Z. Ghahramani, "Bayesian cluster analysis", Bayesian Analysis 2018.
     .. [4] M. D. Escobar, M. West, "Bayesian density estimation and inference using mixtures", JASA 1995.
-    .. [5] V.-A. Nguyen et al., "Discriminative Bayesian nonparametric clustering", IJCAI 2017.
+    .. [5] V. Nguyen et al., "Discriminative Bayesian nonparametric clustering", IJCAI 2017.
 
     Examples
     --------
@@ -241,7 +241,7 @@ class DPMixture(ClusterMixin, Estimator):
             **options,
             "prior": str(self.prior),
             "concentration": number_of("concentration", self.concentration),
-            "discriminative": self.discriminative,
+            "discriminative": None if self.discriminative is None else str(self.discriminative),
             "discriminative_scale": number_of("discriminative_scale", self.discriminative_scale),
             "new_cluster": str(self.new_cluster),
             "max_clusters": self.max_clusters,
