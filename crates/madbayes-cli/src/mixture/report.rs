@@ -69,7 +69,9 @@ fn headline(answer: &Answer) -> String {
     }
     let often = answer.distribution.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or(k, |(&k, _)| k);
     if often != k {
-        out += &format!(", most often {often}\nThe answer is the partition nearest to all draws, not one of the most frequent number.");
+        out += &format!(
+            ", most often {often}\nThe answer is the partition nearest to all draws, not one of the most frequent number."
+        );
     }
     out
 }
