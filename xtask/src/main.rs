@@ -108,7 +108,17 @@ fn python_tests() -> Result<()> {
     cargo(&["build", "--quiet", "--package", "madbayes-cli"])?;
     let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
     let mut tests = Command::new(&python);
-    tests.args(["-m", "pytest", "-q", "--doctest-modules", "--pyargs", "madbayes", "python/tests"]);
+    tests.args([
+        "-m",
+        "pytest",
+        "-q",
+        "--numprocesses",
+        "auto",
+        "--doctest-modules",
+        "--pyargs",
+        "madbayes",
+        "python/tests",
+    ]);
     run(tests.env("MADBAYES_PROGRAM", program))?;
     try_alone(&wheel)
 }
@@ -189,7 +199,19 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// Runs cargo at the root of the project, and fails when it fails.
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
-    run(Command::new("cargo").args(arguments).envs(environment.iter().copied()))
+    let mut command = Command::new("cargo");
+    command.args(arguments).envs(environment.iter().copied());
+    // What is built for the first time gains nothing from being built in parts.
+    if !has_parts() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
+    run(&mut command)
+}
+
+/// Whether the library was built in parts before.
+fn has_parts() -> bool {
+    let parts = std::fs::read_dir(target("debug/incremental")).into_iter().flatten().flatten();
+    parts.map(|part| part.file_name()).any(|name| name.to_string_lossy().starts_with("madbayes"))
 }
 
 /// Runs a program at the root of the project, and fails when it fails.
