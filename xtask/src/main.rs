@@ -67,7 +67,7 @@ fn test() -> Result<()> {
     let begin = Instant::now();
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    cargo(&["clippy", "--package", "madbayes-cli", "--no-default-features", "--all-targets", "--", "-D", "warnings"])?;
+    cargo(&["clippy", "--package", "madbayes-cli", "--no-default-features", "--", "-D", "warnings"])?;
     cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test", "--doc", "--workspace"])?;
     for example in examples()? {
