@@ -84,7 +84,7 @@ class DPMixture(ClusterMixin, Estimator):
         Prior variance of a hyperplane's coefficients: the higher, the stronger the separation; 0 turns it off, draw for draw.
     new_cluster : {"exact", "paper"}, default="exact"
         Where the hyperplane of a new cluster comes from. "exact": the law of an empty cluster's, which leaves a joint
-        distribution invariant. "paper": the prior, as published; it leaves none invariant and opens too many clusters, and
+        distribution invariant. "paper": the prior, as published; it leaves none invariant, and
         clusters are then not split or merged.
     max_clusters : int, default=None
         With the Dirichlet process: the prior restricted to at most so many clusters. With "finite", where it must be given: the

@@ -37,7 +37,7 @@ pub enum FactorName {
 pub enum NewClusterName {
     /// The law of an empty cluster's hyperplane: a joint distribution is left invariant
     Exact,
-    /// The prior, as published: none is, and there are too many clusters
+    /// The prior, as published: none is left invariant
     Paper,
 }
 

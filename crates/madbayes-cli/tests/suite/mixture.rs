@@ -91,7 +91,7 @@ fn hyperplanes_have_their_clusters_on_one_side() {
     folder.text("assign --model m.json blobs.csv --exclude kind");
     says(
         &folder.mistake("mixture blobs.csv --exclude kind --discriminative svm --discriminative-scale -1"),
-        &["--discriminative-scale must be a finite number of at least 0, got -1"],
+        &["--discriminative-scale must be a finite number of at least 0 and at most 1e6, got -1"],
     );
 }
 

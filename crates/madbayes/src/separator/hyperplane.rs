@@ -97,7 +97,8 @@ impl<'a> Hyperplane<'a> {
         }
         (0..p).for_each(|j| precision[j * p + j] += self.scale.recip());
         let matrix = MatRef::from_row_major_slice(&precision, p, p);
-        let factor = Llt::new(matrix, faer::Side::Lower).expect("positive definite: I/w and squares");
+        // I/w and squares: only rounding could fail here, and then the hyperplane stays.
+        let Ok(factor) = Llt::new(matrix, faer::Side::Lower) else { return };
         let lower = factor.L();
         // L L' m = X'b, and eta = m + L^-T e: one solve from below, one from above.
         let mut t = Mat::from_fn(p, 1, |j, _| right[j]);
@@ -112,17 +113,18 @@ impl<'a> Hyperplane<'a> {
     fn draw_by_dual(&self, gram: &[f64], c: &[f64], b: &[f64], eta: &mut [f64], rng: &mut Rng) {
         let (n, w) = (c.len(), self.scale);
         let roots: Vec<f64> = c.iter().map(|c| c.sqrt()).collect();
-        eta.iter_mut().for_each(|u| *u = w.sqrt() * rng.sample::<f64, _>(StandardNormal));
-        let right = Mat::from_fn(n, 1, |i, _| {
-            b[i] / roots[i] - roots[i] * self.inputs.value(eta, i) - rng.sample::<f64, _>(StandardNormal)
-        });
         let system = Mat::from_fn(n, n, |i, j| {
             if j > i {
                 return 0.0;
             }
             w * roots[i] * roots[j] * gram[i * n + j] + f64::from(u8::from(i == j))
         });
-        let factor = Llt::new(system.as_ref(), faer::Side::Lower).expect("positive definite: I and squares");
+        // I and squares, as above.
+        let Ok(factor) = Llt::new(system.as_ref(), faer::Side::Lower) else { return };
+        eta.iter_mut().for_each(|u| *u = w.sqrt() * rng.sample::<f64, _>(StandardNormal));
+        let right = Mat::from_fn(n, 1, |i, _| {
+            b[i] / roots[i] - roots[i] * self.inputs.value(eta, i) - rng.sample::<f64, _>(StandardNormal)
+        });
         let s = factor.solve(&right);
         for (i, root) in roots.iter().enumerate() {
             let step = w * root * s[(i, 0)];

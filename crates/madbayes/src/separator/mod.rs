@@ -27,6 +27,9 @@ pub struct Discriminative {
     pub new_cluster: NewCluster,
 }
 
+/// Inputs have variance 1: coefficients beyond a thousand mean nothing, and rounding would lose I/w.
+const LARGEST_SCALE: f64 = 1e6;
+
 impl Discriminative {
     /// With prior variance 1 and the exact rule for new clusters.
     pub fn new(factor: Factor) -> Self {
@@ -35,12 +38,12 @@ impl Discriminative {
 
     /// Errors unless w makes sense.
     pub fn check(&self) -> Result<()> {
-        if self.scale.is_finite() && self.scale >= 0.0 {
+        if (0.0..=LARGEST_SCALE).contains(&self.scale) {
             return Ok(());
         }
         Err(Error::argument(
             "discriminative_scale",
-            "a finite number of at least 0",
+            "a finite number of at least 0 and at most 1e6",
             self.scale,
             "it is the prior variance of a hyperplane's coefficients: 0 turns the term off, 1 is usual",
         ))

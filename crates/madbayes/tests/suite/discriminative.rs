@@ -296,3 +296,20 @@ fn a_chain_with_hyperplanes_goes_on_with_the_same_bits_whatever_the_threads() {
         assert_eq!(joined, whole);
     }
 }
+
+#[test]
+fn columns_that_repeat_each_other_and_the_largest_scale_do_no_harm() {
+    let values: Vec<f64> = ROWS.iter().flat_map(|x| [*x, *x, 3.0]).collect();
+    let data = Data::new(Rows::new(&values, 3).unwrap()).unwrap();
+    let inputs = Inputs::new(&data);
+    for factor in [Factor::Svm, Factor::Logistic] {
+        let term = Discriminative { scale: 1e6, ..Discriminative::new(factor) };
+        term.check().unwrap();
+        let chains = run(&sampler(300, 3), term, &inputs);
+        assert!(chains[0].state.hyperplanes.iter().all(|s| s.hyperplanes.iter().all(|eta| eta.is_finite())));
+        for scale in [-1.0, 2e6, f64::NAN, f64::INFINITY] {
+            let error = Discriminative { scale, ..term }.check().unwrap_err().to_string();
+            assert!(error.starts_with("discriminative_scale must be"), "{error}");
+        }
+    }
+}
