@@ -5,8 +5,9 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from . import _core
 from ._arguments import is_count
-from ._estimator import warn_unconverged
+from ._estimator import warn_caller, warn_unconverged
 
 # Chains whose R-hat is above this disagree.
 LARGEST_R_HAT = 1.1
@@ -37,3 +38,15 @@ def warn_disagreement(r_hat: dict[str, float]) -> None:
     """Tell that chains disagree, and by how much."""
     worst = ", ".join(f"{name} {value:.2f}" for name, value in r_hat.items())
     warn_unconverged(f"chains disagree or still move (R-hat: {worst}; at most {LARGEST_R_HAT} is wanted): raise n_sweeps")
+
+
+def warn_redundant(likelihood: str, rows: Any, columns: list[str]) -> None:
+    """Tell of columns that make groups fewer though they say nothing, where the spread of every group is learned."""
+    if likelihood not in ("gaussian", "diagonal"):
+        return
+    kinds = ("the same in every row", "a linear combination of other columns")
+    for found, fault in zip(_core.redundant_columns(rows), kinds, strict=True):
+        if found:
+            named = ", ".join(columns[j] for j in found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+            what = f"column {named} is" if len(found) == 1 else f"columns {named} are"
+            warn_caller(f"{what} {fault}: it says nothing about groups and makes them fewer; leave it out")

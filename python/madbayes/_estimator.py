@@ -73,8 +73,13 @@ def raise_if_interrupted(learned: dict[str, Any]) -> None:
 
 
 def warn_unconverged(message: str) -> None:
-    """A ConvergenceWarning that points to the caller's own line, beyond this package and scikit-learn's pipelines."""
+    """A ConvergenceWarning that points to the caller's own line."""
+    warn_caller(message, ConvergenceWarning)
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points to the caller's own line, beyond this package and scikit-learn's pipelines."""
     level, frame, packages = 1, sys._getframe(), (os.path.dirname(__file__), os.path.dirname(sklearn.__file__))
     while frame.f_back is not None and frame.f_code.co_filename.startswith(packages):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, ConvergenceWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

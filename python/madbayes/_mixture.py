@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
-from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement, warn_redundant
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 
@@ -56,8 +56,8 @@ class DPMixture(ClusterMixin, Estimator):
     prior_strength : float, default=None
         "gaussian" and "diagonal": how many rows the prior mean is worth. None: 0.01, so that clusters may lie anywhere.
     prior_dof : float, default=None
-        "gaussian" and "diagonal": how many rows the prior scale is worth. None: n_features + 2, for "diagonal" 3, which says
-        little.
+        "gaussian" and "diagonal": how many rows the prior scale is worth; more keep small clusters from breaking away. None:
+        n_features + 2 for a given scale (for "diagonal" 3), 3 n_features + 2 (5) for a guessed one.
     prior_scale : array-like of shape (n_features, n_features), for "diagonal" (n_features,), default=None
         With ``prior_dof`` by default the covariance (the variances) to be expected within a cluster; in general that times
         ``prior_dof - n_features - 1`` (``prior_dof - 2``). None: that within the clusters of ``DPMeans()``. It decides how
@@ -271,6 +271,8 @@ class DPMixture(ClusterMixin, Estimator):
         if earlier is not None and not self._goes_on(earlier, options):
             return self
         rows = self._checked(X, reset=earlier is None)
+        if earlier is None and not self._of_counts():
+            warn_redundant(self.likelihood, rows, self._columns())
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
             if self._of_counts():

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
-from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement, warn_redundant
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 from ._mixture import prior_options
@@ -202,6 +202,8 @@ class InfiniteHMM(Estimator):
         options = self._options()
         rows = self._checked(X, reset=True)
         cut = _lengths(lengths)
+        if not self._of_counts():
+            warn_redundant(self.likelihood, rows, self._columns())
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
             if self._of_counts():

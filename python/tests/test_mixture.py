@@ -39,6 +39,34 @@ def fitted(blobs):
     return DPMixture(likelihood="spherical", n_sweeps=400).fit(blobs[0])
 
 
+def test_columns_that_say_nothing_are_named(blobs):
+    X = np.column_stack([blobs[0], np.ones(len(blobs[0])), blobs[0].sum(axis=1)])
+    last = X.shape[1]
+    for likelihood in ("gaussian", "diagonal"):
+        with pytest.warns(UserWarning) as caught:
+            DPMixture(likelihood=likelihood, n_sweeps=10).fit(X)
+        texts = [str(warning.message) for warning in caught]
+        assert any(f"column {last - 1} is the same in every row" in text for text in texts)
+        assert any(f"column {last} is a linear combination" in text for text in texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        DPMixture(likelihood="spherical", n_sweeps=10).fit(X)
+        DPMixture(n_sweeps=10).fit(blobs[0])
+
+
+def test_a_guessed_scale_is_held_more_firmly_than_a_given_one(blobs):
+    d = blobs[0].shape[1]
+    guessed = DPMixture(n_sweeps=10).fit(blobs[0]).prior_
+    assert guessed["prior_dof"] == 3 * d + 2
+    given = DPMixture(n_sweeps=10, prior_scale=np.eye(d)).fit(blobs[0]).prior_
+    assert given["prior_dof"] == d + 2
+    assert np.array_equal(given["prior_scale"], np.eye(d))
+    # The same mean of the covariance, whatever the degrees of freedom.
+    firm = DPMixture(n_sweeps=10, prior_dof=50).fit(blobs[0]).prior_
+    assert np.allclose(firm["prior_scale"] / (50 - d - 1), guessed["prior_scale"] / (2 * d + 1))
+
+
 def log_marginal(rows, variance, mean, prior_variance):
     """Rows of one cluster as one Gaussian: covariance variance I + prior_variance 11', column by column."""
     n = len(rows)

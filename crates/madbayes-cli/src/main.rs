@@ -26,6 +26,7 @@ mod path;
 mod penalty;
 mod picture;
 mod read;
+mod redundancy;
 mod states;
 mod watching;
 

@@ -11,6 +11,7 @@ use madbayes::model::{
     MixtureStart, NormalPrior,
 };
 use madbayes::parallel::Workers;
+use madbayes::prepare::Redundant;
 use madbayes::separator::{Discriminative, Factor, NewCluster};
 use madbayes::structure::{CompactPartition, Partition};
 use numpy::ndarray::ArrayView1;
@@ -24,7 +25,18 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Chains>()?;
     module.add_function(wrap_pyfunction!(fit_mixture, module)?)?;
     module.add_function(wrap_pyfunction!(fit_count_mixture, module)?)?;
+    module.add_function(wrap_pyfunction!(redundant_columns, module)?)?;
     module.add_function(wrap_pyfunction!(coclustering, module)?)
+}
+
+/// Columns that are constant, and columns that are linear combinations of those before them.
+#[pyfunction]
+fn redundant_columns<'py>(py: Python<'py>, x: Matrix<'py>) -> PyResult<(Vec<usize>, Vec<usize>)> {
+    let Redundant { constant, combined } = with_matrix!(x, |array| {
+        let rows = data(array, None)?;
+        py.detach(|| Redundant::of(&rows))
+    });
+    Ok((constant, combined))
 }
 
 /// The options of a fit, as Python spells them.

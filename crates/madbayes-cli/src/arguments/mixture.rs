@@ -170,7 +170,8 @@ pub struct PriorArguments {
     /// gaussian, diagonal: how many rows the prior mean is worth [default: 0.01]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub prior_strength: Option<f64>,
-    /// gaussian, diagonal: how many rows the prior scale is worth [default: columns + 2, for diagonal 3]
+    /// gaussian, diagonal: how many rows the prior scale is worth; more keep small clusters from breaking away [default: columns + 2
+    /// for a given scale, 3 x columns + 2 for a guessed one; for diagonal 3 and 5]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub prior_dof: Option<f64>,
     /// gaussian, diagonal: covariance expected within a cluster, times (dof - columns - 1), for diagonal (dof - 2) [default: that

@@ -11,6 +11,7 @@ use crate::arguments::{LikelihoodName, MixtureArguments};
 use crate::cluster::{selection, write};
 use crate::output::{check_targets, hint, make_folder, to_file, to_whole_file};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
+use crate::redundancy;
 use crate::watching::Watching;
 use anyhow::{Context, Result, bail};
 use madbayes::data::{Data, Real, Rows};
@@ -78,6 +79,11 @@ fn selection_of(arguments: &MixtureArguments, earlier: Option<&MixtureRun>) -> S
     selection(input, input.columns.clone().or(known))
 }
 
+/// Whether the spread of every cluster is its own, and so depends on columns without any.
+fn learns_spread(likelihood: LikelihoodName) -> bool {
+    matches!(likelihood, LikelihoodName::Gaussian | LikelihoodName::Diagonal)
+}
+
 fn give_hints(arguments: &MixtureArguments, hints: &[String]) {
     // A gaussian is as good in any units but for its start and its guesses; counts have one unit.
     let settled = arguments.standardize
@@ -109,6 +115,9 @@ impl Job<'_> {
         };
         let prepared = standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
         let data = Data::new(Rows::new(prepared.as_deref().unwrap_or(values), n_columns)?)?;
+        if learns_spread(likelihood) && earlier.is_none() && !self.arguments.output.quiet {
+            redundancy::hints(&data, self.names).iter().for_each(|text| hint(text));
+        }
         self.sample(likelihood, MixtureRows::Dense(&data), standardise, earlier)
     }
 

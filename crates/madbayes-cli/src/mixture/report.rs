@@ -206,12 +206,23 @@ fn prior(answer: &Answer) -> String {
     let d = answer.job.names.len();
     let units = if answer.fit.model.standardise.is_some() { " (standardised units)" } else { "" };
     let guessed = |option: &str| {
-        format!("guessed from DP-means; it decides how fine clusters are: if you know it, give its square as {option}")
+        let from = match answer.fit.guessed_from {
+            Some(1) => {
+                "DP-means, which saw ONE cluster: it is the spread of all rows, and finer clusters may be missed"
+            }
+            _ => "DP-means; it decides how fine clusters are",
+        };
+        format!("guessed from {from}; if you know it, give its square as {option}")
     };
     let source = |left_open: bool, option: &str| if left_open { guessed(option) } else { "as given".to_string() };
     let spreads = |variances: Vec<f64>| {
         let shown: Vec<String> = variances.iter().take(MOST_COLUMNS).map(|v| number(v.sqrt())).collect();
         shown.join(", ") + if variances.len() > MOST_COLUMNS { ", ..." } else { "" }
+    };
+    let mut firmness = String::new();
+    let mut firm = |dof: f64, default: bool| {
+        let more = if default { "; if small clusters break away from larger ones, raise it" } else { "" };
+        firmness = format!("that is worth {} rows (--prior-dof){more}\n", number(dof));
     };
     let (variances, from) = match (&answer.fit.model.likelihood, &answer.mixture.likelihood) {
         (MixtureLaw::Full(law), Likelihood::Full(asked)) => {
@@ -219,6 +230,7 @@ fn prior(answer: &Answer) -> String {
             if freedom <= 0.0 {
                 return String::new();
             }
+            firm(law.prior_dof, asked.dof.is_none());
             let variances = law.prior_scale.iter().step_by(d + 1).map(|v| v / freedom).collect();
             (variances, source(asked.scale.is_none(), "--prior-scale"))
         }
@@ -226,6 +238,7 @@ fn prior(answer: &Answer) -> String {
             if law.prior_dof <= 2.0 {
                 return String::new();
             }
+            firm(law.prior_dof, asked.dof.is_none());
             let variances = law.prior_scale.iter().map(|v| v / (law.prior_dof - 2.0)).collect();
             (variances, source(asked.scale.is_none(), "--prior-scale"))
         }
@@ -235,7 +248,7 @@ fn prior(answer: &Answer) -> String {
         (MixtureLaw::Multinomial(law), _) => return format!("pseudocount {}\n", number(law.pseudocount)),
         _ => return String::new(),
     };
-    format!("standard deviation expected within a cluster {}{units}, {from}\n", spreads(variances))
+    format!("standard deviation expected within a cluster {}{units}, {from}\n{firmness}", spreads(variances))
 }
 
 fn tail(answer: &Answer) -> String {

@@ -20,6 +20,8 @@ mod settle;
 mod sparse;
 mod zip;
 
+pub use select::{option_value, quoted};
+
 use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::PathBuf;

@@ -173,12 +173,12 @@ fn what_there_is(names: &[String]) -> String {
 }
 
 /// A name in quotes for a message.
-pub(super) fn quoted(name: &str) -> String {
+pub fn quoted(name: &str) -> String {
     format!("\"{}\"", shorten(name))
 }
 
 /// Names as the value of an option, quoted for the shell where they must be.
-pub(super) fn option_value(names: &[&str]) -> String {
+pub fn option_value(names: &[&str]) -> String {
     let joined = names.join(",");
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | '+' | ':' | '/' | '%' | '@');
     if !joined.is_empty() && joined.chars().all(plain) {

@@ -10,8 +10,10 @@ pub use sequences::{Cut, read_with_sequences};
 use crate::arguments::Format;
 use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
 use crate::read::{Table, Values};
+use crate::redundancy;
 use crate::watching::Watching;
 use anyhow::{Result, bail};
+use arguments::LikelihoodName;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::model::{HmmFit, HmmModel};
 use madbayes::prepare::Standardise;
@@ -40,6 +42,10 @@ fn sample<T: Real>(arguments: &StatesArguments, table: &Table, cut: &Cut, values
     let standardise = arguments.standardize.then(|| Data::new(rows).map(|data| Standardise::fit(&data))).transpose()?;
     let prepared = standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
     let data = Data::new(Rows::new(prepared.as_deref().unwrap_or(values), table.names.len())?)?;
+    let learns_spread = matches!(arguments.likelihood, LikelihoodName::Gaussian | LikelihoodName::Diagonal);
+    if learns_spread && !arguments.output.quiet {
+        redundancy::hints(&data, &table.names).iter().for_each(|text| hint(text));
+    }
     let watching = Watching::counting("states", arguments.output.quiet, arguments.work.time_limit)?;
     let begin = Instant::now();
     let fit = arguments.parameters().fit(&data, &cut.sequences, table.names.clone(), &watching)?;

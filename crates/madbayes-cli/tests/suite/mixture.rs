@@ -54,6 +54,49 @@ fn blobs_are_found_by_every_likelihood_from_every_start() {
 }
 
 #[test]
+fn columns_that_say_nothing_are_named_before_they_mislead() {
+    let folder = Folder::new();
+    let mut noise = Noise::new(3);
+    let mut rows = "a,b,unit,total\n".to_string();
+    for n in 0..40 {
+        let (a, b) = (noise.next() + if n % 2 == 0 { 0.0 } else { 9.0 }, noise.next());
+        rows += &format!("{a},{b},1,{}\n", a + b);
+    }
+    folder.write("sums.csv", rows);
+    for likelihood in ["gaussian", "diagonal"] {
+        let said = folder.run(&format!("mixture sums.csv --likelihood {likelihood} {SHORT}")).well();
+        says(
+            &said.err,
+            &[
+                "\"unit\" is the same in every row",
+                "--exclude unit",
+                "\"total\" is a linear combination",
+                "--exclude total",
+            ],
+        );
+    }
+    for quiet in ["--likelihood spherical", "--exclude unit,total", "--quiet"] {
+        let said = folder.run(&format!("mixture sums.csv {SHORT} {quiet}")).well().err;
+        assert!(!said.contains("every row") && !said.contains("combination"), "{quiet}: {said}");
+    }
+}
+
+#[test]
+fn a_guess_from_one_cluster_is_told() {
+    let folder = Folder::new();
+    let mut noise = Noise::new(5);
+    let rows: Vec<String> = (0..60).map(|_| format!("{},{}\n", noise.next(), noise.next())).collect();
+    folder.write("one.csv", "x,y\n".to_string() + &rows.concat());
+    let text = folder.text(&format!("mixture one.csv {SHORT} --save-state one.json"));
+    let told = ["ONE cluster", "that is worth 8 rows (--prior-dof)", "raise it"];
+    says(&text, &told);
+    says(&folder.text("mixture one.csv --resume one.json --sweeps 80"), &told);
+    let given = folder.text(&format!("mixture one.csv --prior-scale 0.1 {SHORT}"));
+    says(&given, &["that is worth 4 rows (--prior-dof)"]);
+    assert!(!given.contains("ONE cluster"));
+}
+
+#[test]
 fn a_finite_prior_has_no_more_clusters_than_components() {
     let folder = folder_of_blobs();
     let fit = folder.json(&format!("mixture blobs.csv --exclude kind --prior finite --max-clusters 8 {SHORT}"));
@@ -178,8 +221,7 @@ fn text_gives_the_answer_first_and_says_how_far_to_trust_it() {
 fn chains_that_disagree_are_told_of_with_what_to_do() {
     let folder = folder_of_blobs();
     // Rows that move one by one do not leave halves of a blob.
-    let apart =
-        "mixture blobs.csv --exclude kind --start random --concentration 20 --split-merge 0 --chains 4 --sweeps 40";
+    let apart = "mixture blobs.csv --exclude kind --start random --prior-dof 4 --concentration 20 --split-merge 0 --chains 4 --sweeps 40";
     let ran = folder.run(apart).well();
     says(&ran.out, &["THE CHAINS DISAGREE OR STILL MOVE: raise --sweeps"]);
     says(&ran.err, &["hint: chains disagree or still move", "above 1.1", "raise --sweeps", "--start random"]);

@@ -91,7 +91,10 @@ fn options_that_contradict_the_run_are_refused() {
         &folder.mistake("mixture blobs.csv --resume s.json"),
         &["--sweeps must be more than the 20 already done, got 20"],
     );
-    says(&folder.mistake("mixture blobs.csv --resume s.json --sweeps 15"), &["--sweeps must be more than the 20"]);
+    for fewer in [15, 8] {
+        let said = folder.mistake(&format!("mixture blobs.csv --resume s.json --sweeps {fewer}"));
+        says(&said, &["--sweeps must be more than the 20"]);
+    }
     // Another loss is another answer from the same chains.
     assert_eq!(folder.json("mixture blobs.csv --resume s.json --sweeps 40 --loss binder")["loss"], "binder");
 }

@@ -127,6 +127,8 @@ pub struct MixtureFit {
     pub effective_size: [f64; 3],
     /// What they say of new rows.
     pub model: MixtureModel,
+    /// How many clusters of DP-means the spread within a group was guessed from; none: it was given, or there is none.
+    pub guessed_from: Option<usize>,
     /// Whether the watch stopped it.
     pub stopped: bool,
 }
@@ -188,12 +190,16 @@ impl DpMixture {
         if let Some((law, chains)) = earlier {
             return self.run(rows, law, ChainStart::One, chains, columns, watch);
         }
-        let (law, start) = self.law_and_start(data, watch)?;
-        self.run(rows, law, start, vec![], columns, watch)
+        let (law, start, guessed_from) = self.law_and_start(data, watch)?;
+        Ok(MixtureFit { guessed_from, ..self.run(rows, law, start, vec![], columns, watch)? })
     }
 
-    /// The likelihood with all that was left open filled in, and where chains begin.
-    pub(super) fn law_and_start<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<(MixtureLaw, ChainStart)> {
+    /// The likelihood with all that was left open filled in, where chains begin, and how many clusters a guess is from.
+    pub(super) fn law_and_start<T: Real>(
+        &self,
+        data: &Data<T>,
+        watch: &dyn Watch,
+    ) -> Result<(MixtureLaw, ChainStart, Option<usize>)> {
         // Parameters are checked before the work they would spoil.
         let one = vec![0; data.n_rows()];
         self.likelihood.law(data, &one, None).check(data.n_columns())?;
@@ -208,7 +214,8 @@ impl DpMixture {
             _ => self.plain_start(data.n_rows())?,
         };
         let law = self.likelihood.law(data, hard.as_ref().map_or(&one, |fit| &fit.labels), hard.as_ref());
-        Ok((law, start))
+        let guessed_from = hard.filter(|_| self.likelihood.needs_scale()).map(|fit| fit.n_clusters());
+        Ok((law, start, guessed_from))
     }
 
     /// Where chains of counts begin.
@@ -318,6 +325,7 @@ impl DpMixture {
                 r_hat: unknown,
                 effective_size: unknown,
                 model,
+                guessed_from: None,
                 stopped,
             });
         }
@@ -328,7 +336,17 @@ impl DpMixture {
         let model = MixtureModel::new(rows, law, &draws, &estimate, columns, self.seed)?;
         let r_hat = self.of_traces(&chains, split_r_hat);
         let effective_size = self.of_traces(&chains, effective_sample_size);
-        Ok(MixtureFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, stopped })
+        Ok(MixtureFit {
+            chains,
+            waiting,
+            estimate,
+            certainty,
+            r_hat,
+            effective_size,
+            model,
+            guessed_from: None,
+            stopped,
+        })
     }
 
     /// Each draw of a chain with its weights for the next row.

@@ -117,7 +117,7 @@ impl InfiniteHmm {
         }
         self.sampler(ChainStart::One).check(data.n_rows())?;
         check_rows(sequences, data.n_rows())?;
-        let (law, start) = self.as_mixture().law_and_start(data, watch)?;
+        let (law, start, _) = self.as_mixture().law_and_start(data, watch)?;
         self.run(MixtureRows::Dense(data), sequences, law, start, columns, watch)
     }
 

@@ -14,10 +14,21 @@ pub struct NormalPrior {
     pub mean: Option<Vec<f64>>,
     /// How many rows it is worth; none: 0.01.
     pub strength: Option<f64>,
-    /// How many rows the scale is worth; none: D + 2, or 3 where columns are independent.
+    /// How many rows the scale is worth; none: D + 2 for a given scale, which is then the mean
+    /// covariance, 3 D + 2 for a guessed one; D counts as 1 where columns are independent.
     pub dof: Option<f64>,
     /// D x D, or one number per column; none: such that the mean covariance is that within the clusters of DP-means.
     pub scale: Option<Vec<f64>>,
+}
+
+impl NormalPrior {
+    /// The degrees of freedom: the weakest, `least`, where the scale is given. A guess is held more firmly: with the fewest degrees
+    /// of freedom that give the covariance a mean, most of its prior lies far below that mean, and groups of a few rows break away
+    /// from others, the more so with many columns.
+    fn dof_or(&self, least: f64, n_columns: usize) -> f64 {
+        let guessed = least + 2.0 * n_columns as f64;
+        self.dof.unwrap_or(if self.scale.is_some() { least } else { guessed })
+    }
 }
 
 /// The rows of a group.
@@ -63,7 +74,7 @@ impl MixtureLikelihood {
         match self {
             MixtureLikelihood::Full(prior) => {
                 let law = Full::weak(data, vec![]);
-                let dof = prior.dof.unwrap_or(law.prior_dof);
+                let dof = prior.dof_or(law.prior_dof, d);
                 // The mean of the covariance is scale / (dof - D - 1), where there is one.
                 let scale = || scaled(within_covariance(data, labels), dof - d as f64 - 1.0);
                 MixtureLaw::Full(Full {
@@ -75,7 +86,7 @@ impl MixtureLikelihood {
             }
             MixtureLikelihood::Diagonal(prior) => {
                 let law = Diagonal::weak(data, vec![]);
-                let dof = prior.dof.unwrap_or(law.prior_dof);
+                let dof = prior.dof_or(law.prior_dof, 1);
                 let variances = || within_covariance(data, labels).into_iter().step_by(d + 1).collect();
                 MixtureLaw::Diagonal(Diagonal {
                     prior_mean: prior.mean.clone().unwrap_or(law.prior_mean),

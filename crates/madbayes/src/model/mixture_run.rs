@@ -46,6 +46,9 @@ pub struct MixtureRun {
     pub mixture: DpMixture,
     /// The rows of a group, all that was left open filled in.
     pub law: MixtureLaw,
+    /// How many clusters of DP-means its spread was guessed from, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guessed_from: Option<usize>,
     /// Number of rows.
     pub n_rows: usize,
     /// A hash of the rows, by which they are known again.
@@ -64,6 +67,7 @@ impl MixtureRun {
             standardise: fit.model.standardise.clone(),
             mixture: mixture.clone(),
             law: fit.model.likelihood.clone(),
+            guessed_from: fit.guessed_from,
             n_rows: rows.n_rows(),
             fingerprint: fingerprint(rows),
             chains,
@@ -101,6 +105,16 @@ impl MixtureRun {
                 "only sweeps, burn-in, loss and threads may change; begin anew for others",
             ));
         }
+        // Before a burn-in that is too long for them is blamed.
+        if schedule.sweeps < self.sweeps_done() {
+            let allowed = format!("more than the {} already done", self.sweeps_done());
+            return Err(Error::argument(
+                "sweeps",
+                allowed,
+                schedule.sweeps,
+                "they count from the beginning of the chain",
+            ));
+        }
         let dropped = self.draws_dropped(schedule)?;
         let drop = |mut chain: Chain| {
             chain.draws.drain(..dropped.min(chain.draws.len()));
@@ -112,6 +126,7 @@ impl MixtureRun {
             MixtureRows::Counts(counts) => mixture.resume_counts(counts, self.columns, earlier, watch),
         }?;
         fit.model.standardise = self.standardise;
+        fit.guessed_from = self.guessed_from;
         Ok(fit)
     }
 
