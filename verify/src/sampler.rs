@@ -100,7 +100,7 @@ pub fn mixture_calibration() -> Result<String> {
     let likelihoods =
         [Likelihood::Spherical(1), Likelihood::Diagonal(2), Likelihood::Full(2), Likelihood::Multinomial(3)];
     for likelihood in likelihoods {
-        for (n_rows, data_sets, thin) in [(15, 5_000, 20), (50, 1_000, 40)] {
+        for (n_rows, data_sets, thin) in [(15, 5_000, 20), (50, 4_000, 40)] {
             for Calibration { name, counts, statistic } in calibration(likelihood, n_rows, data_sets, thin) {
                 if statistic > LIMIT {
                     bail!("{name} of {n_rows} {likelihood:?} rows is not calibrated: {statistic}, {counts:?}");
