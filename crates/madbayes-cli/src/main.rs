@@ -27,6 +27,8 @@ mod penalty;
 mod picture;
 mod read;
 mod redundancy;
+mod resumed;
+mod separation;
 mod states;
 mod watching;
 
