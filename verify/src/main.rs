@@ -4,6 +4,7 @@
 #[path = "../../crates/madbayes/tests/suite/common/mod.rs"]
 mod common;
 
+mod augmentation;
 mod automatic;
 mod automatic_features;
 mod buffet;
@@ -37,6 +38,7 @@ const STUDIES: &[Study] = &[
     ("ibp-geweke", buffet::geweke),
     ("ibp-starts", buffet::starts),
     ("ibp-tabletop", buffet::tabletop),
+    ("polya-gamma", augmentation::polya_gamma_draws),
     ("states-posterior", states::posterior),
     ("states-geweke", states::geweke),
     ("states-recovery", states::recovery),

@@ -39,6 +39,12 @@ pub fn posterior() -> Result<String> {
             writeln!(page, "| {name}, {d} columns | {lengths:?} | {share} | {most} | {direct:.4} | {beam:.4} |")?;
         }
     }
+    // Large concentrations: beam sampling splits many states off what is left in every sweep.
+    let values = HdpValues { concentration: 4.0, share: 0.0, gamma: 6.0, start: 4.0 };
+    let many = Hdp { values, ..fixed(0.0, None) };
+    let [direct, beam] =
+        METHODS.map(|(_, method)| total_variation(Likelihood::Spherical(1), many, &[2, 3], method, 1_000_000));
+    writeln!(page, "| spherical, 1 columns, concentration 4, gamma 6 | [2, 3] | 0 | any | {direct:.4} | {beam:.4} |")?;
     Ok(page)
 }
 

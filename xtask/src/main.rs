@@ -19,7 +19,7 @@ enum Task {
     Test,
     /// Benchmarks of the kernels and of whole fits; extra arguments go to the benchmark program
     Bench {
-        /// Only this benchmark: ratio, kernels, fits or samplers
+        /// Only this benchmark: ratio, kernels, fits, features, samplers or separators
         #[arg(long)]
         only: Option<String>,
         #[arg(trailing_var_arg = true)]

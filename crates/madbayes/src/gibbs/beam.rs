@@ -384,4 +384,76 @@ mod tests {
         }
         assert!(counts.is_empty(), "{counts:?}");
     }
+
+    /// What is left over when a mean is taken away: its sum, and that in standard errors.
+    #[derive(Default)]
+    struct Left {
+        sum: f64,
+        squares: f64,
+    }
+
+    impl Left {
+        fn add(&mut self, x: f64) {
+            (self.sum, self.squares) = (self.sum + x, self.squares + x * x);
+        }
+
+        fn z(&self) -> f64 {
+            self.sum / self.squares.sqrt()
+        }
+    }
+
+    /// Given beta after the splits, every row is Dirichlet(n_jk + c_jk), c what the prior adds to old states and new ones alike;
+    /// and a new state has Beta(1, gamma) of what was left of beta (with at most L states Beta(1 + gamma/L, gamma (L-K-1)/L)).
+    #[rstest::rstest]
+    fn states_that_are_split_off_have_the_prior_of_all_others(
+        #[values(0.0, 0.4)] share: f64,
+        #[values(None, Some(7))] max_states: Option<usize>,
+    ) {
+        let values = HdpValues { concentration: 2.5, share, gamma: 3.0, start: if share > 0.0 { 1.2 } else { 2.5 } };
+        let hdp = Hdp { values, max_states, ..Hdp::default() };
+        let (sequences, old) = (Sequences::new(&[5, 3], 8).unwrap(), 2);
+        let mut seats = HdpSeats::new(hdp, values, &sequences, stream(0, Stream::Sticks(0)));
+        let weights = StateWeights { states: vec![0.3, 0.25], new: 0.45 };
+        seats.seat(&[0, 0, 1, 0, 1, 1, 1, 0], Some(weights.clone()));
+        let mut rng = stream(1, Stream::Simulation);
+        // Rows from the start, an old state and a new one; the first new state, the second and an old one: mean, square and
+        // product with the first old one.
+        let mut left: HashMap<(usize, usize, &str), Left> = HashMap::new();
+        let mut sticks = [Left::default(), Left::default()];
+        let mut begun = 0;
+        for _ in 0..60_000 {
+            let mut transitions = Transitions::draw(&seats, &mut rng);
+            transitions.extend_beyond(1e-9, &hdp, &values, &mut rng);
+            let Transitions { rows, weights: beta } = &transitions;
+            let k = beta.states.len();
+            assert!(rows.len() == k + 1 && rows.iter().all(|row| row.states.len() == k));
+            if k < old + 2 {
+                continue;
+            }
+            begun += 1;
+            for row in [0, 1, old + 1] {
+                let from = row.checked_sub(1);
+                let count = |to: usize| if to < old && row <= old { seats.count(from, to) } else { 0.0 };
+                let total = values.added_in_all(from) + (0..old).map(count).sum::<f64>();
+                let shape = |to: usize| count(to) + values.added(from, to, beta.states[to]);
+                for to in [0, old, old + 1] {
+                    let (pi, a, b) = (rows[row].states[to], shape(to), shape(1));
+                    let mut add = |what, x: f64| left.entry((row, to, what)).or_default().add(x);
+                    add("mean", pi - a / total);
+                    add("square", pi * pi - a * (a + 1.0) / (total * (total + 1.0)));
+                    add("product", pi * rows[row].states[1] - a * b / (total * (total + 1.0)));
+                }
+            }
+            let (each, most) = max_states.map_or((0.0, f64::INFINITY), |most| (3.0 / most as f64, most as f64));
+            let rest = if most.is_finite() { 3.0 * (most - 3.0) / most } else { 3.0 };
+            let (a, part) = (1.0 + each, beta.states[old] / weights.new);
+            sticks[0].add(part - a / (a + rest));
+            sticks[1].add(part * part - a * (a + 1.0) / ((a + rest) * (a + rest + 1.0)));
+        }
+        assert!(begun > 59_000, "{begun}");
+        for (what, left) in &left {
+            assert!(left.z().abs() < 4.5, "{what:?}: z {}", left.z());
+        }
+        assert!(sticks.iter().all(|left| left.z().abs() < 4.5), "{} {}", sticks[0].z(), sticks[1].z());
+    }
 }

@@ -11,7 +11,7 @@ pub use hyperplane::{Hyperplane, Side};
 pub use hyperplanes::{FittedHyperplanes, HyperplaneState, Hyperplanes, NewCluster, Pool, Separation};
 pub use inputs::{Inputs, Scaling};
 pub use inverse_gaussian::hinge_mixing;
-pub use polya_gamma::polya_gamma;
+pub use polya_gamma::{polya_gamma, polya_gamma_below, polya_gamma_moments};
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
