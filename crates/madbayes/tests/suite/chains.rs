@@ -232,7 +232,7 @@ fn the_truth_has_an_even_rank_among_the_draws(
     #[values(Likelihood::Spherical(1), Likelihood::Diagonal(2), Likelihood::Full(2), Likelihood::Multinomial(3))]
     likelihood: Likelihood,
 ) {
-    for result in calibration(likelihood, 15, 600, 20) {
+    for result in calibration(likelihood, 15, 300, 20) {
         println!("{}: chi-square {:.1} of {:?}", result.name, result.statistic, result.counts);
         assert!(result.statistic < LIMIT, "{}: {:?}", result.name, result.counts);
     }

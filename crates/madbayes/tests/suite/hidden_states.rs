@@ -165,7 +165,7 @@ fn direct_assignment_and_beam_sampling_agree_on_the_number_of_states_and_the_log
     let sample = recipe.sample(2).unwrap();
     let data = data(&sample.values, 1);
     let law = likelihood::Full { prior_mean: vec![0.0], prior_strength: 0.05, prior_dof: 5.0, prior_scale: vec![4.0] };
-    let runs = [(HmmMethod::Direct, 20_000), (HmmMethod::Beam, 60_000)].map(|(method, sweeps)| {
+    let runs = [(HmmMethod::Direct, 10_000), (HmmMethod::Beam, 30_000)].map(|(method, sweeps)| {
         let schedule = Schedule { sweeps, burn_in: sweeps - 1, thin: 1 };
         let prior = resampled(sticky, None);
         let sampler = HmmSampler { prior, method, schedule, chains: 2, ..HmmSampler::default() };
