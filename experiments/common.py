@@ -14,8 +14,10 @@ from pathlib import Path
 
 import madbayes
 import numpy as np
+from madbayes.simulate import hidden_markov
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -117,6 +119,29 @@ def counted_pictures(experiment: Experiment) -> dict:
     if experiment.quick:
         sets = {name: (X[::5], y[::5]) for name, (X, y) in sets.items()}
     return sets
+
+
+def labelled_sequences(experiment: Experiment) -> dict:
+    """Rows, true states, lengths of sequences and likelihood: movements, rooms by their WiFi, and three users' WiFi traces."""
+    sets = {}
+    if movements := experiment.data("sequences/mocap6.csv", "a simulated chain"):
+        cells = np.genfromtxt(movements, delimiter=",", skip_header=1, dtype=str)
+        actions, lengths = np.unique(cells[:, -1], return_inverse=True)[1], np.unique(cells[:, 0], return_counts=True)[1]
+        sets["mocap6"] = StandardScaler().fit_transform(cells[:, 2:-1].astype(float)), actions, lengths, "gaussian"
+    else:
+        X, states, _ = hidden_markov(2000, random_state=experiment.seed)
+        sets["simulated"] = X, states, [len(X)], "gaussian"
+    if rooms := experiment.data("sequences/wifi_localization.csv", "no rooms"):
+        cells = np.genfromtxt(rooms, delimiter=",", skip_header=1)
+        sets["wifi_localization"] = cells[:, :-1], cells[:, -1].astype(int), [len(cells)], "gaussian"
+    if traces := experiment.data("sequences/uji_wifi_4users.npz", "no WiFi traces"):
+        with np.load(traces) as arrays:
+            for user in (9, 13, 14):
+                rows = arrays["user"] == user
+                heard = arrays["rssi"][rows] > -128
+                floors = 10 * arrays["building"][rows] + arrays["floor"][rows]
+                sets[f"uji_wifi {user}"] = heard[:, heard.any(axis=0)].astype(float), floors, [len(floors)], "multinomial"
+    return dict(list(sets.items())[:2]) if experiment.quick else sets
 
 
 def mean_and_spread(values, digits: int = 3) -> str:
