@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+import warnings
+from typing import TYPE_CHECKING, Any
 
-from ._arguments import is_count
+from ._arguments import is_count, number_of
 from ._estimator import warn_unconverged
+
+if TYPE_CHECKING:
+    from ._core import Chains, StateChains
 
 # Chains whose R-hat is above this disagree.
 LARGEST_R_HAT = 1.1
@@ -31,6 +35,44 @@ def schedule_of(estimator: Any) -> dict[str, int]:
         "thin": thin,
         "n_chains": int(estimator.n_chains),
     }
+
+
+def separation_of(estimator: Any) -> dict[str, Any]:
+    """The discriminative term of an estimator."""
+    return {
+        "discriminative": None if estimator.discriminative is None else str(estimator.discriminative),
+        "discriminative_scale": number_of("discriminative_scale", estimator.discriminative_scale),
+        "new_cluster": str(estimator.new_cluster),
+    }
+
+
+def keep_hyperplanes(estimator: Any, learned: dict[str, Any]) -> None:
+    """Set the hyperplanes that were learned, or forget those of an earlier fit."""
+    for name in ("hyperplanes", "intercepts"):
+        if name in learned:
+            setattr(estimator, f"{name}_", learned[name])
+        elif hasattr(estimator, f"{name}_"):
+            delattr(estimator, f"{name}_")
+
+
+def goes_on(estimator: Any, earlier: Chains | StateChains, options: dict[str, Any]) -> bool:
+    """Whether the chains have sweeps left to do; the seed is theirs where ``random_state`` is a generator."""
+    least, most = earlier.sweeps
+    if options["n_sweeps"] < most:
+        raise ValueError(
+            f"n_sweeps must be at least the {most} already done with warm_start=True, got {options['n_sweeps']}: it counts "
+            "from the beginning of the chains; warm_start=False begins anew"
+        )
+    if options["n_sweeps"] == least:
+        warnings.warn(
+            f"the {least} sweeps are done already, and nothing was: with warm_start=True raise n_sweeps, which counts from "
+            "the beginning of the chains",
+            stacklevel=3,
+        )
+        return False
+    if not isinstance(estimator.random_state, numbers.Integral | None):
+        options["seed"] = earlier.seed
+    return True
 
 
 def warn_disagreement(r_hat: dict[str, float]) -> None:

@@ -112,12 +112,32 @@ class Mixture:
     def assign(self, x: Matrix, threads: int) -> tuple[Labels, Floats]: ...
     def assign_counts(self, counts: CountRows, threads: int) -> tuple[Labels, Floats]: ...
 
+class StateChains:
+    @staticmethod
+    def from_bytes(bytes: bytes) -> StateChains: ...
+    def to_bytes(self) -> bytes: ...
+    @property
+    def sweeps(self) -> tuple[int, int]: ...
+    @property
+    def seed(self) -> int: ...
+
 def fit_states(
-    x: Matrix, lengths: Sequence[int] | None, columns: Sequence[str], options: dict[str, Any], progress: Progress
+    x: Matrix,
+    lengths: Sequence[int] | None,
+    columns: Sequence[str],
+    options: dict[str, Any],
+    earlier: StateChains | None,
+    progress: Progress,
 ) -> dict[str, Any]: ...
 def fit_count_states(
-    counts: CountRows, lengths: Sequence[int] | None, columns: Sequence[str], options: dict[str, Any], progress: Progress
+    counts: CountRows,
+    lengths: Sequence[int] | None,
+    columns: Sequence[str],
+    options: dict[str, Any],
+    earlier: StateChains | None,
+    progress: Progress,
 ) -> dict[str, Any]: ...
+def polya_gamma(z: float, n: int, seed: int) -> Floats: ...
 
 class StatesModel:
     @staticmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
-from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._chains import LARGEST_R_HAT, goes_on, keep_hyperplanes, schedule_of, separation_of, warn_disagreement
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 
@@ -241,9 +240,7 @@ class DPMixture(ClusterMixin, Estimator):
             **options,
             "prior": str(self.prior),
             "concentration": number_of("concentration", self.concentration),
-            "discriminative": None if self.discriminative is None else str(self.discriminative),
-            "discriminative_scale": number_of("discriminative_scale", self.discriminative_scale),
-            "new_cluster": str(self.new_cluster),
+            **separation_of(self),
             "max_clusters": self.max_clusters,
             "split_merge": bool(self.split_merge),
             **schedule_of(self),
@@ -268,7 +265,7 @@ class DPMixture(ClusterMixin, Estimator):
         """
         options = self._options()
         earlier = getattr(self, "_chains", None) if self.warm_start else None
-        if earlier is not None and not self._goes_on(earlier, options):
+        if earlier is not None and not goes_on(self, earlier, options):
             return self
         rows = self._checked(X, reset=earlier is None)
         total = options["n_sweeps"] * options["n_chains"]
@@ -290,34 +287,13 @@ class DPMixture(ClusterMixin, Estimator):
         self.effective_size_ = dict(zip(names, learned["effective_size"], strict=False))
         self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
         self.prior_ = learned["prior"]
-        if self.discriminative is not None:
-            self.hyperplanes_ = learned["hyperplanes"]
-            self.intercepts_ = learned["intercepts"]
+        keep_hyperplanes(self, learned)
         self._model = learned["model"]
         self._chains = learned["chains"]
         raise_if_interrupted(learned)
         if not self.converged_:
             warn_disagreement(self.r_hat_)
         return self
-
-    def _goes_on(self, earlier: _core.Chains, options: dict[str, Any]) -> bool:
-        """Whether the chains have sweeps left to do; the seed is theirs where ``random_state`` is a generator."""
-        least, most = earlier.sweeps
-        if options["n_sweeps"] < most:
-            raise ValueError(
-                f"n_sweeps must be at least the {most} already done with warm_start=True, got {options['n_sweeps']}: it counts "
-                "from the beginning of the chains; warm_start=False begins anew"
-            )
-        if options["n_sweeps"] == least:
-            warnings.warn(
-                f"the {least} sweeps are done already, and nothing was: with warm_start=True raise n_sweeps, which counts from "
-                "the beginning of the chains",
-                stacklevel=3,
-            )
-            return False
-        if not isinstance(self.random_state, Integral | None):
-            options["seed"] = earlier.seed
-        return True
 
     def fit_predict(self, X: ArrayLike, y: object = None) -> Labels:
         """Fit, then the cluster of each row in the point estimate."""

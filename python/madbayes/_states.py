@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._arguments import number_of, progress_of, seed_of, threads_of
-from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
+from ._chains import LARGEST_R_HAT, goes_on, keep_hyperplanes, schedule_of, separation_of, warn_disagreement
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 from ._mixture import prior_options
@@ -43,6 +43,14 @@ class InfiniteHMM(Estimator):
         How evenly states are used. None: drawn with a Gamma(1, 1) prior.
     sticky : bool, default=False
         Whether staying in a state has an extra share [3]_, drawn with a uniform prior. For states that last long.
+    discriminative : {"svm", "logistic"}, default=None
+        Draw a hyperplane with every state that keeps the rows of all others on its far side [4]_, as in :class:`DPMixture`. None:
+        a plain hidden Markov model.
+    discriminative_scale : float, default=1.0
+        Prior variance of a hyperplane's coefficients, for inputs of variance 1; 0 turns the term off.
+    new_cluster : {"exact", "paper"}, default="exact"
+        Where the hyperplane of a new state comes from: the law of an empty state's, which leaves a joint distribution invariant,
+        or the prior, as published, which leaves none.
     sampler : {"beam", "direct"}, default="beam"
         "beam" redraws all states of a sequence at once; "direct" row by row with everything else integrated out, which is
         slow to change where its neighbours hold a row fast.
@@ -60,6 +68,9 @@ class InfiniteHMM(Estimator):
         Where chains begin: at the clusters of ``DPMeans()``, with all rows in one state, or at random.
     loss : {"variation-of-information", "binder"}, default="variation-of-information"
         What the answer is expected to have least of.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on with the chains of the last fit, of the same rows and sequences, up to ``n_sweeps``, which counts
+        from their beginning: 500 sweeps and then 500 more are 1,000, bit for bit.
     random_state : int, generator or None, default=None
         None means 0: the same bits on every run.
     n_jobs : int, default=None
@@ -94,6 +105,10 @@ class InfiniteHMM(Estimator):
         Whether no R-hat is above 1.1.
     prior_ : dict
         The prior that was used, under the names of the parameters.
+    hyperplanes_ : ndarray of shape (n_states_, n_features)
+        With ``discriminative``: the mean hyperplane of each state of the point estimate, as coefficients of the columns;
+        ``X @ hyperplanes_.T + intercepts_`` is above 0 on the state's side.
+    intercepts_ : ndarray of shape (n_states_,)
 
     References
     ----------
@@ -101,6 +116,7 @@ class InfiniteHMM(Estimator):
     .. [2] J. Van Gael, Y. Saatci, Y. W. Teh, Z. Ghahramani, "Beam sampling for the infinite hidden Markov model", ICML 2008.
     .. [3] E. B. Fox, E. B. Sudderth, M. I. Jordan, A. S. Willsky, "A sticky HDP-HMM with application to speaker
        diarization", Annals of Applied Statistics 2011.
+    .. [4] V. Nguyen et al., "Discriminative Bayesian nonparametric clustering", IJCAI 2017.
 
     Examples
     --------
@@ -112,9 +128,19 @@ class InfiniteHMM(Estimator):
     3
     >>> model.transmat_.shape
     (3, 3)
+
+    Not sure that this was long enough? Go on, instead of beginning anew:
+
+    >>> model = InfiniteHMM(n_sweeps=100, discriminative="logistic", warm_start=True).fit(X)
+    >>> longer = model.set_params(n_sweeps=200).fit(X)
+    >>> longer.log_joint_trace_.shape
+    (2, 200)
+    >>> longer.hyperplanes_.shape
+    (3, 2)
     """
 
     _model: _core.StatesModel
+    _chains: _core.StateChains
     states_: Labels
 
     def __init__(
@@ -131,6 +157,9 @@ class InfiniteHMM(Estimator):
         concentration: float | None = None,
         gamma: float | None = None,
         sticky: bool = False,
+        discriminative: str | None = None,
+        discriminative_scale: float = 1.0,
+        new_cluster: str = "exact",
         sampler: str = "beam",
         max_clusters: int | None = None,
         n_sweeps: int = 1000,
@@ -139,6 +168,7 @@ class InfiniteHMM(Estimator):
         n_chains: int = 2,
         init: str = "dp-means",
         loss: str = "variation-of-information",
+        warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -154,6 +184,9 @@ class InfiniteHMM(Estimator):
         self.concentration = concentration
         self.gamma = gamma
         self.sticky = sticky
+        self.discriminative = discriminative
+        self.discriminative_scale = discriminative_scale
+        self.new_cluster = new_cluster
         self.sampler = sampler
         self.max_clusters = max_clusters
         self.n_sweeps = n_sweeps
@@ -162,6 +195,7 @@ class InfiniteHMM(Estimator):
         self.n_chains = n_chains
         self.init = init
         self.loss = loss
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -175,6 +209,7 @@ class InfiniteHMM(Estimator):
             "concentration": number_of("concentration", self.concentration),
             "gamma": number_of("gamma", self.gamma),
             "sticky": bool(self.sticky),
+            **separation_of(self),
             "sampler": self.sampler,
             "max_states": self.max_clusters,
             **schedule_of(self),
@@ -185,7 +220,7 @@ class InfiniteHMM(Estimator):
         }
 
     def fit(self, X: ArrayLike, y: object = None, lengths: ArrayLike | None = None) -> Self:
-        """Sample state sequences of the rows of X from their posterior.
+        """Sample state sequences of the rows of X from their posterior; with ``warm_start`` go on with it.
 
         Parameters
         ----------
@@ -200,14 +235,17 @@ class InfiniteHMM(Estimator):
         self
         """
         options = self._options()
-        rows = self._checked(X, reset=True)
+        earlier = getattr(self, "_chains", None) if self.warm_start else None
+        if earlier is not None and not goes_on(self, earlier, options):
+            return self
+        rows = self._checked(X, reset=earlier is None)
         cut = _lengths(lengths)
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total) as progress:
             if self._of_counts():
-                learned = _core.fit_count_states(count_rows(rows), cut, self._columns(), options, progress)
+                learned = _core.fit_count_states(count_rows(rows), cut, self._columns(), options, earlier, progress)
             else:
-                learned = _core.fit_states(rows, cut, self._columns(), options, progress)
+                learned = _core.fit_states(rows, cut, self._columns(), options, earlier, progress)
         self.states_ = learned["states"]
         self.certainty_ = learned["certainty"]
         self.draws_ = learned["draws"]
@@ -221,6 +259,7 @@ class InfiniteHMM(Estimator):
         self.effective_size_ = self._of_drawn(learned["effective_size"])
         self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
         self._keep(learned["model"])
+        self._chains = learned["chains"]
         raise_if_interrupted(learned)
         if not self.converged_:
             warn_disagreement(self.r_hat_)
@@ -241,6 +280,7 @@ class InfiniteHMM(Estimator):
         self.new_state_ = fields["new_state"]
         self.next_states_ = model.next_states()
         self.prior_ = fields["prior"]
+        keep_hyperplanes(self, fields)
         return fields
 
     def fit_predict(self, X: ArrayLike, y: object = None, lengths: ArrayLike | None = None) -> Labels:
@@ -250,7 +290,8 @@ class InfiniteHMM(Estimator):
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Labels:
         """The most probable state of each row of new sequences, by forward-backward, averaged over (at most 100) draws.
 
-        For the rows of the fit this may differ from ``states_``, which weighs all rows together.
+        For the rows of the fit this may differ from ``states_``, which weighs all rows together. With ``discriminative`` the
+        side of each state's hyperplane counts too.
 
         Parameters
         ----------

@@ -121,9 +121,64 @@ def test_the_number_of_states_can_be_bounded(chain):
     assert model.n_states_trace_.max() <= 2
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("sampler", ["beam", "direct"])
+@pytest.mark.parametrize("discriminative", ["svm", "logistic"])
+def test_discriminative_states_have_hyperplanes_that_are_saved_and_predict(chain, sampler, discriminative, tmp_path):
+    X, truth, _ = chain
+    model = InfiniteHMM(discriminative=discriminative, sampler=sampler, n_sweeps=60).fit(X)
+    assert adjusted_rand_score(truth, model.states_) > 0.95
+    k = model.n_states_
+    assert (model.hyperplanes_.shape, model.intercepts_.shape) == ((k, 2), (k,))
+    # A state's rows lie higher over its own hyperplane than all others do in the mean.
+    values = X @ model.hyperplanes_.T + model.intercepts_
+    inside = [values[model.states_ == j, j].mean() > values[model.states_ != j, j].mean() for j in range(k)]
+    assert np.mean(inside) > 0.5
+    assert adjusted_rand_score(model.states_, model.predict(X)) > 0.95
+    assert (model.predict_proba(X).argmax(axis=1) == model.predict(X)).all()
+    model.save(tmp_path / "states.json")
+    loaded = madbayes.load(tmp_path / "states.json")
+    assert (loaded.predict(X) == model.predict(X)).all()
+    assert (loaded.hyperplanes_ == model.hyperplanes_).all()
+    assert not hasattr(model.set_params(discriminative=None).fit(X[:100]), "hyperplanes_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("sampler", ["beam", "direct"])
+@pytest.mark.parametrize("new_cluster", ["exact", "paper"])
+def test_a_discriminative_scale_of_zero_gives_the_plain_states_draw_for_draw(chain, sampler, new_cluster):
+    X = chain[0][:200]
+    plain = InfiniteHMM(n_sweeps=40, sampler=sampler).fit(X)
+    term = {"discriminative": "logistic", "discriminative_scale": 0, "new_cluster": new_cluster}
+    separated = InfiniteHMM(n_sweeps=40, sampler=sampler, **term).fit(X)
+    assert (separated.draws_ == plain.draws_).all()
+    assert (separated.log_joint_trace_ == plain.log_joint_trace_).all()
+    assert not separated.hyperplanes_.any()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("discriminative", [None, "svm"])
+def test_a_fit_gone_on_with_is_the_longer_fit(chain, discriminative):
+    X, lengths = chain[0][:200], [150, 50]
+    whole = InfiniteHMM(n_sweeps=100, discriminative=discriminative).fit(X, lengths=lengths)
+    begun = InfiniteHMM(n_sweeps=40, discriminative=discriminative, warm_start=True).fit(X, lengths=lengths)
+    resumed = pickle.loads(pickle.dumps(begun)).set_params(n_sweeps=100, n_jobs=1).fit(X, lengths=lengths)
+    for name in ("draws_", "log_joint_trace_", "gamma_trace_", "states_", "transmat_", "certainty_"):
+        assert (getattr(resumed, name) == getattr(whole, name)).all(), name
+    with pytest.warns(UserWarning, match="100 sweeps are done already"):
+        resumed.fit(X, lengths=lengths)
+    with pytest.raises(ValueError, match="n_sweeps must be at least the 100 already done"):
+        resumed.set_params(n_sweeps=50).fit(X, lengths=lengths)
+    with pytest.raises(ValueError, match="the sequences are not those"):
+        resumed.set_params(n_sweeps=120).fit(X)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"discriminative": "tree"}, "discriminative must be None, 'svm' or 'logistic'"),
+        ({"discriminative": "svm", "discriminative_scale": -1}, "discriminative_scale must be a finite number of at least 0"),
+        ({"new_cluster": "old"}, "new_cluster must be 'exact' or 'paper'"),
         ({"sampler": "gibbs"}, "sampler must be 'beam' or 'direct'"),
         ({"likelihood": "poisson"}, "likelihood must be one of"),
         ({"gamma": -1.0}, "gamma must be"),

@@ -26,6 +26,8 @@ mod path;
 mod penalty;
 mod picture;
 mod read;
+mod resumed;
+mod separation;
 mod states;
 mod watching;
 

@@ -10,6 +10,7 @@ mod metrics;
 mod mixture;
 mod path;
 mod priors;
+mod separation;
 mod states;
 mod watching;
 
@@ -28,5 +29,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mixture::register(module)?;
     path::register(module)?;
     priors::register(module)?;
+    separation::register(module)?;
     states::register(module)
 }

@@ -2,6 +2,7 @@
 
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
 use crate::counts::CountRows;
+use crate::separation::{discriminative_of, set_hyperplanes};
 use crate::watching::listen;
 use madbayes::gibbs::{Chain, Schedule, coclustering as pairwise, coclustering_matrix};
 use madbayes::gibbs::{Loss, SPLIT_MERGE};
@@ -11,7 +12,6 @@ use madbayes::model::{
     MixtureStart, NormalPrior,
 };
 use madbayes::parallel::Workers;
-use madbayes::separator::{Discriminative, Factor, NewCluster};
 use madbayes::structure::{CompactPartition, Partition};
 use numpy::ndarray::ArrayView1;
 use numpy::{PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -70,22 +70,14 @@ impl Options {
             "finite" => MixturePrior::Finite,
             other => return wrong("prior", "'dirichlet-process' or 'finite'", other),
         };
-        let new_cluster = match self.new_cluster.as_str() {
-            "exact" => NewCluster::Exact,
-            "paper" => NewCluster::Paper,
-            other => return wrong("new_cluster", "'exact' or 'paper'", other),
-        };
-        let factor = match self.discriminative.as_deref() {
-            None => None,
-            Some("svm") => Some(Factor::Svm),
-            Some("logistic") => Some(Factor::Logistic),
-            Some(other) => return wrong("discriminative", "None, 'svm' or 'logistic'", other),
-        };
-        let scale = self.discriminative_scale;
         Ok(DpMixture {
             likelihood: likelihood_of(&self.likelihood, normal, spherical, self.pseudocount)?,
             prior,
-            discriminative: factor.map(|factor| Discriminative { factor, scale, new_cluster }),
+            discriminative: discriminative_of(
+                self.discriminative.as_deref(),
+                self.discriminative_scale,
+                &self.new_cluster,
+            )?,
             concentration: self.concentration,
             max_clusters: self.max_clusters,
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
@@ -99,7 +91,7 @@ impl Options {
     }
 }
 
-fn wrong<T>(name: &str, allowed: &str, found: &str) -> PyResult<T> {
+pub fn wrong<T>(name: &str, allowed: &str, found: &str) -> PyResult<T> {
     Err(PyValueError::new_err(format!("{name} must be {allowed}, got {found:?}")))
 }
 
@@ -201,15 +193,7 @@ fn as_dictionary<'py>(
     out.set_item("r_hat", fit.r_hat)?;
     out.set_item("effective_size", fit.effective_size)?;
     set_law(py, &out, &fit.model.likelihood)?;
-    if let Some(hyperplanes) = &fit.model.hyperplanes {
-        let of = |k: usize| hyperplanes.in_units(k);
-        let (slopes, intercepts): (Vec<_>, Vec<_>) = (0..fit.estimate.n_groups()).map(of).unzip();
-        out.set_item(
-            "hyperplanes",
-            PyArray2::from_vec2(py, &slopes).map_err(|e| PyValueError::new_err(e.to_string()))?,
-        )?;
-        out.set_item("intercepts", PyArray1::from_vec(py, intercepts))?;
-    }
+    set_hyperplanes(&out, fit.model.hyperplanes.as_ref(), fit.estimate.n_groups())?;
     out.set_item("model", Py::new(py, Mixture(fit.model))?)?;
     out.set_item("chains", Py::new(py, Chains(run))?)?;
     out.set_item("interrupted", interrupted)?;

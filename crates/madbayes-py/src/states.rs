@@ -3,9 +3,10 @@
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
 use crate::counts::CountRows;
 use crate::mixture::{likelihood_of, loss_of, set_law, start_of};
+use crate::separation::{discriminative_of, set_hyperplanes};
 use crate::watching::listen;
 use madbayes::gibbs::{HmmChain, HmmMethod, Schedule};
-use madbayes::model::{AssignedStates, HmmFit, HmmModel, InfiniteHmm, NormalPrior};
+use madbayes::model::{AssignedStates, HmmFit, HmmModel, HmmRun, InfiniteHmm, MixtureRows, NormalPrior};
 use madbayes::parallel::Workers;
 use madbayes::structure::Sequences;
 use numpy::{PyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods};
@@ -15,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StatesModel>()?;
+    module.add_class::<StateChains>()?;
     module.add_function(wrap_pyfunction!(fit_states, module)?)?;
     module.add_function(wrap_pyfunction!(fit_count_states, module)?)
 }
@@ -34,6 +36,9 @@ struct Options {
     concentration: Option<f64>,
     gamma: Option<f64>,
     sticky: bool,
+    discriminative: Option<String>,
+    discriminative_scale: f64,
+    new_cluster: String,
     sampler: String,
     max_states: Option<usize>,
     n_sweeps: usize,
@@ -67,6 +72,11 @@ impl Options {
             concentration: self.concentration,
             gamma: self.gamma,
             sticky: self.sticky,
+            discriminative: discriminative_of(
+                self.discriminative.as_deref(),
+                self.discriminative_scale,
+                &self.new_cluster,
+            )?,
             max_states: self.max_states,
             method,
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
@@ -87,7 +97,7 @@ fn sequences(lengths: Option<Vec<usize>>, n_rows: usize) -> PyResult<Sequences> 
     }
 }
 
-/// Samples state sequences; a dictionary of everything learned.
+/// Samples state sequences, or goes on with earlier chains; a dictionary of everything learned.
 #[pyfunction]
 fn fit_states<'py>(
     py: Python<'py>,
@@ -95,14 +105,20 @@ fn fit_states<'py>(
     lengths: Option<Vec<usize>>,
     columns: Vec<String>,
     options: Options,
+    earlier: Option<&Bound<'py, StateChains>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let parameters = options.parameters()?;
+    let (parameters, earlier) = (options.parameters()?, earlier.map(|chains| chains.get().0.clone()));
     with_matrix!(x, |array| {
         let data = data(array, None)?;
-        let sequences = sequences(lengths, data.n_rows())?;
-        let (fitted, interrupted) = listen(py, progress, |watch| parameters.fit(&data, &sequences, columns, watch))?;
-        as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+        let (sequences, rows) = (sequences(lengths, data.n_rows())?, MixtureRows::Dense(&data));
+        let (fitted, interrupted) = listen(py, progress, |watch| match earlier {
+            Some(run) => run.resume(&parameters, rows, &sequences, watch),
+            None => parameters.fit(&data, &sequences, columns, watch),
+        })?;
+        let fit = fitted.map_err(value_error)?;
+        let run = HmmRun::new(&parameters, rows, &sequences, &fit);
+        as_dictionary(py, fit, run, interrupted)
     })
 }
 
@@ -114,16 +130,22 @@ fn fit_count_states<'py>(
     lengths: Option<Vec<usize>>,
     columns: Vec<String>,
     options: Options,
+    earlier: Option<&Bound<'py, StateChains>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (parameters, counts) = (options.parameters()?, &counts.get().0);
-    let sequences = sequences(lengths, counts.n_rows())?;
-    let (fitted, interrupted) =
-        listen(py, progress, |watch| parameters.fit_counts(counts, &sequences, columns, watch))?;
-    as_dictionary(py, fitted.map_err(value_error)?, interrupted)
+    let (sequences, rows) = (sequences(lengths, counts.n_rows())?, MixtureRows::<f64>::Counts(counts));
+    let earlier = earlier.map(|chains| chains.get().0.clone());
+    let (fitted, interrupted) = listen(py, progress, |watch| match earlier {
+        Some(run) => run.resume(&parameters, rows, &sequences, watch),
+        None => parameters.fit_counts(counts, &sequences, columns, watch),
+    })?;
+    let fit = fitted.map_err(value_error)?;
+    let run = HmmRun::new(&parameters, rows, &sequences, &fit);
+    as_dictionary(py, fit, run, interrupted)
 }
 
-fn as_dictionary<'py>(py: Python<'py>, fit: HmmFit, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
+fn as_dictionary<'py>(py: Python<'py>, fit: HmmFit, run: HmmRun, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("states", labels(py, fit.estimate.labels()))?;
     out.set_item("certainty", PyArray1::from_slice(py, &fit.certainty))?;
@@ -136,6 +158,7 @@ fn as_dictionary<'py>(py: Python<'py>, fit: HmmFit, interrupted: bool) -> PyResu
     out.set_item("r_hat", fit.r_hat)?;
     out.set_item("effective_size", fit.effective_size)?;
     out.set_item("model", Py::new(py, StatesModel(fit.model))?)?;
+    out.set_item("chains", Py::new(py, StateChains(run))?)?;
     out.set_item("interrupted", interrupted)?;
     Ok(out)
 }
@@ -161,6 +184,43 @@ fn draws<'py>(py: Python<'py>, chains: &[HmmChain], n_rows: usize) -> PyResult<B
     values.iter_mut().zip(drawn).for_each(|(value, state)| *value = state as i32);
     drop(writing);
     Ok(all)
+}
+
+/// Chains as they stand, to go on with.
+#[pyclass(frozen, module = "madbayes._core")]
+struct StateChains(HmmRun);
+
+#[pymethods]
+impl StateChains {
+    /// From what `to_bytes` gave.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        HmmRun::from_bytes(bytes).map(StateChains).map_err(value_error)
+    }
+
+    /// The saved run that the program goes on with, too.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_bytes())
+    }
+
+    /// For pickle.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let build = slf.get_type().getattr("from_bytes")?;
+        Ok((build, (slf.get().to_bytes(slf.py()),)))
+    }
+
+    /// Sweeps that every chain has done, and that the one farthest on has.
+    #[getter]
+    fn sweeps(&self) -> (usize, usize) {
+        let least = self.0.chains.iter().map(|chain| chain.state.sweeps).min();
+        (least.unwrap_or(0), self.0.sweeps_done())
+    }
+
+    /// The seed the chains began with.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.hmm.seed
+    }
 }
 
 /// States, probabilities (rows x states) and the log density of each sequence on their way to Python.
@@ -243,6 +303,7 @@ impl StatesModel {
         out.set_item("transitions", PyArray1::from_slice(py, &self.0.transitions).reshape([k, k])?)?;
         out.set_item("new_state", PyArray1::from_slice(py, &self.0.new_state))?;
         set_law(py, &out, &self.0.likelihood)?;
+        set_hyperplanes(&out, self.0.hyperplanes.as_ref(), k)?;
         Ok(out)
     }
 }

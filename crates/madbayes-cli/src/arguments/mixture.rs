@@ -191,13 +191,13 @@ pub struct PriorArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Separation")]
 pub struct SeparationArguments {
-    /// Draw a hyperplane with every cluster that keeps all other rows on its far side
+    /// Draw a hyperplane with every cluster or state that keeps all other rows on its far side
     #[arg(long, value_enum)]
     pub discriminative: Option<FactorName>,
     /// Prior variance of a hyperplane's coefficients: the higher, the stronger the separation [default: 1]
     #[arg(long, value_name = "W", allow_negative_numbers = true, requires = "discriminative")]
     pub discriminative_scale: Option<f64>,
-    /// Where the hyperplane of a new cluster comes from [default: exact]
+    /// Where the hyperplane of a new cluster or state comes from [default: exact]
     #[arg(long, value_enum, requires = "discriminative")]
     pub new_cluster: Option<NewClusterName>,
 }
@@ -232,11 +232,11 @@ pub struct ChainArguments {
 }
 
 /// A count of at least 1, as the user writes it.
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub fn at_least_one(text: &str) -> Result<usize, String> {
     whole_number(text).ok().filter(|&n| n > 0).ok_or("it must be a whole number of at least 1, such as 1000".into())
 }
 
 /// A count that may be 0, as the user writes it.
-fn some_number(text: &str) -> Result<usize, String> {
+pub fn some_number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "it must be a whole number of at least 0, such as 100".to_string())
 }

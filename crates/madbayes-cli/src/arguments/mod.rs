@@ -18,7 +18,7 @@ pub use draw::{BaseName, CrpArguments, DrawArguments, IbpArguments, PolyaUrnArgu
 pub use features::{FeatureAlgorithmName, FeatureArguments, FeatureStartName, Penalty, RowSolverName};
 pub use mixture::{
     FactorName, LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, NewClusterName,
-    Numbers, PriorArguments, ScaleArgument,
+    Numbers, PriorArguments, ScaleArgument, SeparationArguments, at_least_one, some_number,
 };
 
 use crate::path::PathArguments;

@@ -1,10 +1,10 @@
 //! A mixture for programs.
 
-use super::parameters::{name_of, name_of_loss, named};
+use super::parameters::{name_of, name_of_loss};
 use super::{Answer, Clusters};
+use crate::resumed::named;
+use crate::separation;
 use madbayes::gibbs::{Chain, cluster_coclustering};
-use madbayes::prepare::Standardise;
-use madbayes::separator::FittedHyperplanes;
 use serde_json::{Map, Value, json};
 
 /// `objective` is what the labels were chosen by: their expected loss over the draws (`loss`), null where none was kept.
@@ -56,25 +56,11 @@ pub fn json(answer: &Answer) -> String {
         Clusters::Means(means) => value["centres"] = json!(means),
         Clusters::Shares(shares) => value["shares"] = json!(shares),
     }
-    if let Some(hyperplanes) = &fit.model.hyperplanes {
-        let (slopes, intercepts): (Vec<_>, Vec<_>) = (0..n_clusters).map(|k| in_units(hyperplanes, k, answer)).unzip();
-        value["discriminative"] = json!(mixture.discriminative);
-        value["hyperplanes"] = json!(slopes);
-        value["intercepts"] = json!(intercepts);
-    }
+    let standardise = fit.model.standardise.as_ref();
+    separation::add_to(&mut value, mixture.discriminative, fit.model.hyperplanes.as_ref(), standardise, n_clusters);
     if let Some(numbers) = job.row_numbers {
         value["dropped_rows"] = job.dropped.into();
         value["row_numbers"] = json!(numbers);
     }
     format!("{value:#}\n")
-}
-
-/// The hyperplane of a cluster in the user's units: coefficients of the columns, and the intercept.
-fn in_units(hyperplanes: &FittedHyperplanes, cluster: usize, answer: &Answer) -> (Vec<f64>, f64) {
-    let (mut slopes, mut intercept) = hyperplanes.in_units(cluster);
-    if let Some(Standardise { means, scales }) = &answer.fit.model.standardise {
-        slopes.iter_mut().zip(scales).for_each(|(slope, scale)| *slope /= scale);
-        intercept -= slopes.iter().zip(means).map(|(slope, mean)| slope * mean).sum::<f64>();
-    }
-    (slopes, intercept)
 }

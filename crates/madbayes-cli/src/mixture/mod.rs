@@ -11,8 +11,9 @@ use crate::arguments::{LikelihoodName, MixtureArguments};
 use crate::cluster::{selection, write};
 use crate::output::{check_targets, hint, make_folder, to_file, to_whole_file};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
+use crate::resumed::check_columns;
 use crate::watching::Watching;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::gibbs::Chain;
 use madbayes::model::{DpMixture, MixtureFit, MixtureRows, MixtureRun};
@@ -122,7 +123,7 @@ impl Job<'_> {
         let (arguments, quiet) = (self.arguments, self.arguments.output.quiet);
         let mixture = match &earlier {
             Some(run) => {
-                self.check_columns(run)?;
+                check_columns(&run.columns, self.names)?;
                 parameters::continued(arguments, run)?
             }
             None => parameters::new_run(arguments, likelihood, self.names.len())?,
@@ -158,17 +159,6 @@ impl Job<'_> {
             pictures::write(folder, &answer, rows)?;
         }
         write(&arguments.output, &files::labels_csv(&answer), || report::text(&answer), || json::json(&answer))
-    }
-
-    fn check_columns(&self, run: &MixtureRun) -> Result<()> {
-        if run.columns != self.names {
-            let (columns, found) = (run.columns.join(","), self.names.join(","));
-            bail!(
-                "the run in --resume is of the columns {columns}, the data has {found}: leave --columns and --exclude out, or \
-                 name the same columns in the same order"
-            );
-        }
-        Ok(())
     }
 
     fn save_state<T: Real>(&self, mixture: &DpMixture, rows: MixtureRows<T>, fit: &MixtureFit) -> Result<()> {

@@ -1,21 +1,15 @@
 //! From options to the parameters of a mixture, and whether they agree with a run that is gone on with.
 
 use crate::arguments::{
-    FactorName, LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, NewClusterName,
-    Numbers, PriorArguments, ScaleArgument,
+    LikelihoodName, LossName, MixtureArguments, MixturePriorName, MixtureStartName, Numbers, PriorArguments,
+    ScaleArgument,
 };
 use crate::matrix_file::read_matrix;
 use crate::number::plural;
+use crate::resumed::{Said, agree, named};
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use madbayes::gibbs::{Loss, Schedule};
 use madbayes::model::{DpMixture, MixtureLikelihood, MixturePrior, MixtureRun, MixtureStart, NormalPrior};
-use madbayes::separator::{Discriminative, Factor, NewCluster};
-
-/// The option's name of a value.
-pub fn named(value: &impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
-}
 
 pub fn name_of(likelihood: &MixtureLikelihood) -> LikelihoodName {
     match likelihood {
@@ -51,38 +45,6 @@ fn name_of_partitions(prior: MixturePrior) -> MixturePriorName {
     match prior {
         MixturePrior::DirichletProcess => MixturePriorName::DirichletProcess,
         MixturePrior::Finite => MixturePriorName::Finite,
-    }
-}
-
-/// The discriminative term that the options ask for.
-fn discriminative(arguments: &MixtureArguments) -> Option<Discriminative> {
-    let asked = &arguments.separation;
-    let default = Discriminative::new(match asked.discriminative? {
-        FactorName::Svm => Factor::Svm,
-        FactorName::Logistic => Factor::Logistic,
-    });
-    Some(Discriminative {
-        scale: asked.discriminative_scale.unwrap_or(default.scale),
-        new_cluster: match asked.new_cluster {
-            Some(NewClusterName::Paper) => NewCluster::Paper,
-            Some(NewClusterName::Exact) => NewCluster::Exact,
-            None => default.new_cluster,
-        },
-        ..default
-    })
-}
-
-fn name_of_factor(factor: Factor) -> FactorName {
-    match factor {
-        Factor::Svm => FactorName::Svm,
-        Factor::Logistic => FactorName::Logistic,
-    }
-}
-
-fn name_of_new_cluster(rule: NewCluster) -> NewClusterName {
-    match rule {
-        NewCluster::Exact => NewClusterName::Exact,
-        NewCluster::Paper => NewClusterName::Paper,
     }
 }
 
@@ -192,7 +154,7 @@ pub fn new_run(arguments: &MixtureArguments, name: LikelihoodName, n_columns: us
     Ok(DpMixture {
         likelihood: likelihood(&arguments.prior, name, n_columns)?,
         prior: arguments.partitions.map_or(default.prior, partitions),
-        discriminative: discriminative(arguments),
+        discriminative: arguments.separation.term(),
         concentration: arguments.concentration,
         max_clusters: arguments.max_clusters,
         schedule: Schedule {
@@ -211,26 +173,16 @@ pub fn new_run(arguments: &MixtureArguments, name: LikelihoodName, n_columns: us
 
 /// The parameters of a run that is gone on with: its own, but for how long, how the answer is chosen, and threads.
 pub fn continued(arguments: &MixtureArguments, run: &MixtureRun) -> Result<DpMixture> {
-    agree(arguments, run)?;
+    check_agreement(arguments, run)?;
     let mut schedule = run.schedule_to(arguments.chains.sweeps.unwrap_or(run.mixture.schedule.sweeps));
     schedule.burn_in = arguments.chains.burn_in.unwrap_or(schedule.burn_in);
     let loss = arguments.loss.map_or(run.mixture.loss, loss);
     Ok(DpMixture { schedule, loss, threads: arguments.work.threads, ..run.mixture.clone() })
 }
 
-/// An option that is given, what it says, and what the run has.
-struct Said(&'static str, Option<String>, Option<String>);
-
-impl Said {
-    fn new<V: ToString>(option: &'static str, given: Option<V>, saved: Option<V>) -> Self {
-        Said(option, given.map(|value| value.to_string()), saved.map(|value| value.to_string()))
-    }
-}
-
 /// Refuses options that contradict the run.
-fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
+fn check_agreement(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
     let (saved, chains, prior) = (&run.mixture, &arguments.chains, &arguments.prior);
-    let separation = &arguments.separation;
     let name = name_of(&saved.likelihood);
     // What was asked for now, as it would be where nothing else was said.
     let asked = likelihood(prior, name, run.columns.len())?;
@@ -238,21 +190,6 @@ fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
     let mut said = vec![
         Said::new("--likelihood", arguments.likelihood.as_ref().map(named), Some(named(&name))),
         Said::new("--prior", arguments.partitions.as_ref().map(named), Some(named(&name_of_partitions(saved.prior)))),
-        Said::new(
-            "--discriminative",
-            separation.discriminative.as_ref().map(named),
-            saved.discriminative.map(|term| named(&name_of_factor(term.factor))),
-        ),
-        Said::new(
-            "--discriminative-scale",
-            separation.discriminative_scale,
-            saved.discriminative.map(|term| term.scale),
-        ),
-        Said::new(
-            "--new-cluster",
-            separation.new_cluster.as_ref().map(named),
-            saved.discriminative.map(|term| named(&name_of_new_cluster(term.new_cluster))),
-        ),
         Said::new("--concentration", arguments.concentration, saved.concentration),
         Said::new("--max-clusters", arguments.max_clusters, saved.max_clusters),
         Said::new("--thin", chains.thin, Some(saved.schedule.thin)),
@@ -284,13 +221,6 @@ fn agree(arguments: &MixtureArguments, run: &MixtureRun) -> Result<()> {
         }
         _ => {}
     }
-    for Said(option, given, saved) in said {
-        if let Some(given) = given.filter(|given| saved.as_ref() != Some(given)) {
-            bail!(
-                "{option} {given} contradicts the run in --resume, which has {}: leave it out, or begin anew without --resume",
-                saved.as_deref().unwrap_or("none")
-            );
-        }
-    }
-    Ok(())
+    said.extend(arguments.separation.said(saved.discriminative));
+    agree(said)
 }

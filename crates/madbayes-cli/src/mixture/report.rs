@@ -1,11 +1,12 @@
 //! A mixture for people: the answer first, then how sure it is, then how far the chains are to be trusted.
 
 use super::files::row_number;
-use super::parameters::{name_of, named};
+use super::parameters::name_of;
 use super::{Answer, Clusters, GOOD_R_HAT, LARGEST_R_HAT, pictures};
 use crate::number::{count, number, plural, table};
+use crate::resumed::named;
+use crate::separation;
 use madbayes::gibbs::cluster_coclustering;
-use madbayes::separator::Factor;
 
 /// Clusters and columns shown in the table.
 const MOST_CLUSTERS: usize = 30;
@@ -39,7 +40,7 @@ pub fn text(answer: &Answer) -> String {
         out += &diagnosis(answer);
     }
     out += &prior(answer);
-    out += &separation(answer);
+    out += &separation::line(answer.mixture.discriminative, "cluster");
     out + &tail(answer)
 }
 
@@ -187,17 +188,6 @@ fn diagnosis(answer: &Answer) -> String {
         out += &format!("; below {FEW_DRAWS} a chain, shares are rough");
     }
     out + "\n"
-}
-
-/// What keeps clusters apart, beside what makes them alike.
-fn separation(answer: &Answer) -> String {
-    let Some(term) = answer.mixture.discriminative else { return String::new() };
-    let factor = match term.factor {
-        Factor::Svm => "svm",
-        Factor::Logistic => "logistic",
-    };
-    let scale = number(term.scale);
-    format!("separation: {factor} hyperplanes of prior variance {scale}, one for each cluster (in --format json)\n")
 }
 
 /// What clusters were expected to look like, and whether that was guessed.

@@ -1,13 +1,14 @@
 //! The arguments of `madbayes states`, and the sampler they ask for.
 
-use crate::arguments::{InputArguments, OutputArguments, WorkArguments, whole_number};
+use crate::arguments::{
+    InputArguments, OutputArguments, SeparationArguments, WorkArguments, at_least_one, some_number, whole_number,
+};
+use crate::resumed::{Said, agree, named};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use madbayes::gibbs::{HmmMethod, Schedule};
-use madbayes::model::{InfiniteHmm, MixtureLikelihood, MixtureStart, NormalPrior};
+use madbayes::model::{HmmRun, InfiniteHmm, MixtureLikelihood, MixtureStart, NormalPrior};
 use std::path::PathBuf;
-
-/// Every how many sweeps after the burn-in a draw is kept.
-const THIN: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SamplerName {
@@ -45,9 +46,15 @@ pub enum StatesStartName {
   madbayes states walk.csv --sequence-column person --sticky --plots pictures
   madbayes states walk.csv --label-column activity --exclude time --sweeps 2000 --format json
   madbayes states words.csv --likelihood multinomial --sampler direct
+  madbayes states walk.csv --discriminative logistic --discriminative-scale 0.5
+  madbayes states walk.csv --sweeps 500 --save-state run.json
+  madbayes states walk.csv --resume run.json --sweeps 1000 --save-state run.json
 
 Rows are steps in time, one sequence or, with --sequence-column, several: rows of one sequence stand together. --sticky is for states
-that last long. Letters in the picture are states, in order of first appearance.")]
+that last long. Letters in the picture are states, in order of first appearance.
+
+--sweeps counts from the beginning: a run of 500 taken up with --resume and --sweeps 1000 does 500 more, and is the run of 1000, bit
+for bit. Data, columns and sequences must be the same; what else the run was begun with need not be said again.")]
 pub struct StatesArguments {
     /// The column that says which sequence a row belongs to
     #[arg(long, value_name = "NAME")]
@@ -55,12 +62,12 @@ pub struct StatesArguments {
     /// Give staying in a state an extra share, which is drawn too
     #[arg(long)]
     pub sticky: bool,
-    /// How the states are redrawn
-    #[arg(long, value_enum, default_value = "beam")]
-    pub sampler: SamplerName,
-    /// The rows of a state
-    #[arg(long, value_enum, default_value = "gaussian")]
-    pub likelihood: LikelihoodName,
+    /// How the states are redrawn [default: beam]
+    #[arg(long, value_enum)]
+    pub sampler: Option<SamplerName>,
+    /// The rows of a state [default: gaussian]
+    #[arg(long, value_enum)]
+    pub likelihood: Option<LikelihoodName>,
     /// How alike the rows of the transition matrix are [default: drawn]
     #[arg(long, value_name = "A", allow_negative_numbers = true)]
     pub concentration: Option<f64>,
@@ -70,22 +77,30 @@ pub struct StatesArguments {
     /// Never more states than this
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = whole_number)]
     pub max_states: Option<usize>,
-    /// Sweeps of each chain, burn-in included
-    #[arg(long, value_name = "N", default_value_t = 1000, allow_negative_numbers = true, value_parser = whole_number)]
-    pub sweeps: usize,
+    /// Sweeps of each chain, burn-in and those before --resume included [default: 1000]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least_one)]
+    pub sweeps: Option<usize>,
     /// First sweeps that are not kept [default: half of them]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = some_number)]
     pub burn_in: Option<usize>,
-    /// Number of chains
-    #[arg(long, value_name = "N", default_value_t = 2, allow_negative_numbers = true, value_parser = whole_number)]
-    pub chains: usize,
-    /// Where chains begin
-    #[arg(long, value_enum, default_value = "dp-means")]
-    pub start: StatesStartName,
+    /// Number of chains [default: 2]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole_number)]
+    pub chains: Option<usize>,
+    /// Where chains begin [default: dp-means]
+    #[arg(long, value_enum)]
+    pub start: Option<StatesStartName>,
+    /// Write where the chains stand, to go on with --resume; also when interrupted
+    #[arg(long, value_name = "S.json")]
+    pub save_state: Option<PathBuf>,
+    /// Go on with the chains that --save-state wrote
+    #[arg(long, value_name = "S.json")]
+    pub resume: Option<PathBuf>,
     /// Divide every column by its standard deviation first
     #[arg(long, alias = "standardise")]
     pub standardize: bool,
 
+    #[command(flatten)]
+    pub separation: SeparationArguments,
     #[command(flatten)]
     pub input: InputArguments,
     #[command(flatten)]
@@ -102,13 +117,12 @@ pub struct StatesArguments {
 }
 
 impl StatesArguments {
-    pub fn schedule(&self) -> Schedule {
-        Schedule { sweeps: self.sweeps, burn_in: self.burn_in.unwrap_or(self.sweeps / 2), thin: THIN }
-    }
-
-    pub fn parameters(&self) -> InfiniteHmm {
+    /// The parameters of a new run.
+    pub fn new_run(&self) -> InfiniteHmm {
+        let default = InfiniteHmm::default();
+        let sweeps = self.sweeps.unwrap_or(default.schedule.sweeps);
         InfiniteHmm {
-            likelihood: match self.likelihood {
+            likelihood: match self.likelihood.unwrap_or(LikelihoodName::Gaussian) {
                 LikelihoodName::Gaussian => MixtureLikelihood::Full(NormalPrior::default()),
                 LikelihoodName::Diagonal => MixtureLikelihood::Diagonal(NormalPrior::default()),
                 LikelihoodName::Spherical => MixtureLikelihood::SPHERICAL,
@@ -117,21 +131,60 @@ impl StatesArguments {
             concentration: self.concentration,
             gamma: self.gamma,
             sticky: self.sticky,
+            discriminative: self.separation.term(),
             max_states: self.max_states,
-            method: match self.sampler {
+            method: match self.sampler.unwrap_or(SamplerName::Beam) {
                 SamplerName::Beam => HmmMethod::Beam,
                 SamplerName::Direct => HmmMethod::Direct,
             },
-            schedule: self.schedule(),
-            chains: self.chains,
-            start: match self.start {
+            schedule: Schedule { sweeps, burn_in: self.burn_in.unwrap_or(sweeps / 2), ..default.schedule },
+            chains: self.chains.unwrap_or(default.chains),
+            start: match self.start.unwrap_or(StatesStartName::DpMeans) {
                 StatesStartName::DpMeans => MixtureStart::DpMeans,
                 StatesStartName::One => MixtureStart::One,
                 StatesStartName::Random => MixtureStart::Random,
             },
             seed: self.work.seed,
             threads: self.work.threads,
-            ..InfiniteHmm::default()
+            ..default
         }
+    }
+
+    /// The parameters of a run that is gone on with: its own, but for how long, and threads. Refuses options that contradict it.
+    pub fn continued(&self, run: &HmmRun) -> Result<InfiniteHmm> {
+        let saved = &run.hmm;
+        let likelihood = match saved.likelihood {
+            MixtureLikelihood::Full(_) => LikelihoodName::Gaussian,
+            MixtureLikelihood::Diagonal(_) => LikelihoodName::Diagonal,
+            MixtureLikelihood::Spherical { .. } => LikelihoodName::Spherical,
+            MixtureLikelihood::Multinomial { .. } => LikelihoodName::Multinomial,
+        };
+        let sampler = match saved.method {
+            HmmMethod::Beam => SamplerName::Beam,
+            HmmMethod::Direct => SamplerName::Direct,
+        };
+        let start = match saved.start {
+            MixtureStart::DpMeans => StatesStartName::DpMeans,
+            MixtureStart::One => StatesStartName::One,
+            MixtureStart::Random => StatesStartName::Random,
+        };
+        let on = |is: bool| is.then_some("on");
+        let said = [
+            Said::new("--likelihood", self.likelihood.as_ref().map(named), Some(named(&likelihood))),
+            Said::new("--sampler", self.sampler.as_ref().map(named), Some(named(&sampler))),
+            Said::new("--sticky", on(self.sticky), on(saved.sticky)),
+            Said::new("--concentration", self.concentration, saved.concentration),
+            Said::new("--gamma", self.gamma, saved.gamma),
+            Said::new("--max-states", self.max_states, saved.max_states),
+            Said::new("--chains", self.chains, Some(saved.chains)),
+            Said::new("--start", self.start.as_ref().map(named), Some(named(&start))),
+            // 0 may be the default.
+            Said::new("--seed", Some(self.work.seed).filter(|seed| *seed != 0), Some(saved.seed)),
+            Said::new("--standardize", on(self.standardize), on(run.standardise.is_some())),
+        ];
+        agree(said.into_iter().chain(self.separation.said(saved.discriminative)))?;
+        let mut schedule = run.schedule_to(self.sweeps.unwrap_or(saved.schedule.sweeps));
+        schedule.burn_in = self.burn_in.unwrap_or(schedule.burn_in);
+        Ok(InfiniteHmm { schedule, threads: self.work.threads, ..saved.clone() })
     }
 }

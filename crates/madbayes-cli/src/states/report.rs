@@ -1,13 +1,14 @@
 //! The states as text, JSON, CSV and pictures.
 
-use super::{Cut, StatesArguments};
+use super::Cut;
 use crate::agreement::Agreement;
 use crate::number::{count, number, plural, table};
 use crate::output::make_folder;
 use crate::read::Table;
+use crate::separation;
 use anyhow::{Context, Result};
 use madbayes::gibbs::HmmChain;
-use madbayes::model::HmmFit;
+use madbayes::model::{HmmFit, InfiniteHmm};
 use madbayes_draw::{Lines, Segments};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,21 +22,18 @@ const TITLE: &str = "States";
 
 /// A fit with all that is said about it.
 pub struct Answer<'a> {
-    pub arguments: &'a StatesArguments,
+    pub hmm: &'a InfiniteHmm,
     pub table: &'a Table,
     pub cut: &'a Cut,
     pub fit: &'a HmmFit,
+    pub agreement: Option<Agreement>,
     pub seconds: f64,
 }
 
 impl Answer<'_> {
-    fn agreement(&self) -> Result<Option<Agreement>> {
-        self.table.labels.as_ref().map(|truth| Agreement::new(truth, self.fit.estimate.labels())).transpose()
-    }
-
     /// The share of sweeps after the burn-in with each number of states.
     fn distribution(&self) -> BTreeMap<usize, f64> {
-        let burn_in = self.arguments.schedule().burn_in;
+        let burn_in = self.hmm.schedule.burn_in;
         let kept = || self.fit.chains.iter().flat_map(|chain| chain.n_states.iter().skip(burn_in));
         let total = kept().count();
         let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
@@ -62,13 +60,13 @@ impl Answer<'_> {
         out
     }
 
-    pub fn json(&self) -> Result<Value> {
+    pub fn json(&self) -> String {
         let (fit, k) = (self.fit, self.fit.estimate.n_groups());
         let traces = |of: &dyn Fn(&HmmChain) -> Value| fit.chains.iter().map(of).collect::<Vec<Value>>();
         let best =
             fit.chains.iter().filter_map(|chain| chain.best.as_ref()).map(|(_, ln)| *ln).fold(f64::NAN, f64::max);
         let next: Vec<Vec<f64>> = (0..self.cut.sequences.len()).map(|i| fit.model.next_states(i)).collect();
-        Ok(json!({
+        let mut value = json!({
             "n_rows": self.table.n_rows,
             "n_columns": self.table.names.len(),
             "columns": self.table.names,
@@ -85,7 +83,7 @@ impl Answer<'_> {
             "new_state": fit.model.new_state,
             "next_states": next,
             "distribution": self.distribution().into_iter().collect::<Vec<_>>(),
-            "agreement": self.agreement()?,
+            "agreement": self.agreement,
             "r_hat": {
                 "n_states": fit.r_hat[0], "log_joint": fit.r_hat[1], "concentration": fit.r_hat[2], "gamma": fit.r_hat[3],
             },
@@ -99,11 +97,16 @@ impl Answer<'_> {
                 traces(&|chain| chain.values.iter().map(|values| values.concentration).collect::<Vec<_>>().into()),
             "converged": !fit.stopped && self.agree(),
             "stopped": fit.stopped,
-            "standardized": self.arguments.standardize,
-            "seed": self.arguments.work.seed,
+            "standardized": fit.model.standardise.is_some(),
+            "sweeps": self.hmm.schedule.sweeps,
+            "burn_in": self.hmm.schedule.burn_in,
+            "seed": self.hmm.seed,
             "seconds": self.seconds,
             "version": env!("CARGO_PKG_VERSION"),
-        }))
+        });
+        let (hyperplanes, standardise) = (fit.model.hyperplanes.as_ref(), fit.model.standardise.as_ref());
+        separation::add_to(&mut value, self.hmm.discriminative, hyperplanes, standardise, k);
+        format!("{value:#}\n")
     }
 
     /// Whether chains agree, as far as that is known.
@@ -111,7 +114,7 @@ impl Answer<'_> {
         self.fit.r_hat.iter().all(|r| r.is_nan() || *r <= LARGEST_R_HAT)
     }
 
-    pub fn text(&self) -> Result<String> {
+    pub fn text(&self) -> String {
         let (fit, k) = (self.fit, self.fit.estimate.n_groups());
         let mut out = format!(
             "{} x {} in {}: {}\n\n",
@@ -131,9 +134,10 @@ impl Answer<'_> {
             out += &table(&["states".into(), "share".into()], &rows);
         }
         out += "\n";
-        if let Some(agreement) = self.agreement()? {
+        if let Some(agreement) = &self.agreement {
             out += &agreement.line();
         }
+        out += &separation::line(self.hmm.discriminative, "state");
         let told = |r: f64| if r.is_nan() { "unknown".to_string() } else { format!("{r:.2}") };
         out += &format!(
             "R-hat {} (states), {} (log joint), {} (concentration), {} (gamma): near 1 the chains agree, above 1.1 raise \
@@ -142,12 +146,12 @@ impl Answer<'_> {
             told(fit.r_hat[1]),
             told(fit.r_hat[2]),
             told(fit.r_hat[3]),
-            plural(self.arguments.chains, "chain"),
-            self.arguments.sweeps,
+            plural(fit.chains.len(), "chain"),
+            self.hmm.schedule.sweeps,
             number(self.seconds),
-            self.arguments.work.seed
+            self.hmm.seed
         );
-        Ok(out)
+        out
     }
 
     /// Rows, certainty and transitions of every state.

@@ -69,6 +69,51 @@ fn a_standardised_model_reads_new_rows_in_the_units_of_the_file() {
     assert_eq!(labels(&folder.json("assign --model m.json walks.csv")), labels(&fit));
 }
 
+/// What a run says, but for how long it took.
+fn said(folder: &Folder, arguments: &str) -> Value {
+    let mut value = folder.json(arguments);
+    value["seconds"] = Value::Null;
+    value
+}
+
+#[test]
+fn a_run_in_two_pieces_is_the_run_of_one() {
+    let folder = walks();
+    for options in ["--sticky", "--discriminative logistic --standardize", "--sampler direct --discriminative svm"] {
+        let base = format!("states walks.csv --sequence-column walk --exclude kind {options} --seed 3");
+        let whole = said(&folder, &format!("{base} --sweeps 60 --model whole.json"));
+        folder.text(&format!("{base} --sweeps 20 --burn-in 10 --save-state s.json"));
+        let resume = "states walks.csv --sequence-column walk --resume s.json --sweeps 60";
+        let resumed = said(&folder, &format!("{resume} --burn-in 30 --model m.json --save-state s.json"));
+        assert_eq!(resumed, whole, "{options}");
+        assert_eq!(folder.read("m.json"), folder.read("whole.json"));
+        assert_eq!(whole["hyperplanes"].is_array(), options.contains("discriminative"));
+    }
+    let message = |options: &str| {
+        folder.mistake(&format!("states walks.csv --sequence-column walk --resume s.json --sweeps 80 {options}"))
+    };
+    for (given, has) in [("--sticky on", "none"), ("--sampler beam", "direct"), ("--discriminative logistic", "svm")] {
+        let option = given.strip_suffix(" on").unwrap_or(given);
+        says(&message(option), &[&format!("{given} contradicts the run in --resume, which has {has}")]);
+    }
+    says(&message("--columns x"), &["the run in --resume is of the columns x,y, the data has x"]);
+    let cut = "states walks.csv --resume s.json --sweeps 80";
+    says(&folder.mistake(cut), &["the sequences are not those that the chains began with"]);
+}
+
+#[test]
+fn hyperplanes_are_told_in_the_units_of_the_file_and_used_by_assign() {
+    let folder = walks();
+    let base = format!("states walks.csv --exclude kind,walk --discriminative logistic {SHORT}");
+    let fit = folder.json(&format!("{base} --standardize --model m.json"));
+    assert_eq!(fit["discriminative"]["factor"], "logistic");
+    assert_eq!((fit["hyperplanes"].as_array().unwrap().len(), fit["n_groups"].as_u64()), (3, Some(3)));
+    assert_eq!(labels(&folder.json("assign --model m.json walks.csv")), labels(&fit));
+    says(&folder.text(&base), &["separation: logistic hyperplanes of prior variance 1, one for each state"]);
+    let alone = "states walks.csv --discriminative-scale 2";
+    says(&folder.mistake(alone), &["--discriminative <DISCRIMINATIVE>"]);
+}
+
 #[test]
 fn mistakes_are_named() {
     let folder = walks();

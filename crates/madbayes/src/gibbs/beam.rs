@@ -2,10 +2,14 @@
 //! finitely many transitions have pi > u_t, and the states are drawn by
 //!
 //! forward f_t(k) = p(x_t | theta_k) sum over j with pi_jk > u_t of f_t-1(j), backward z_t with f_t(k) [pi_{k,z_t+1} > u_t+1].
+//!
+//! A discriminative term is one more factor of the emission, p(y = 1)/p(y = -1) at x_t under eta_k, with h as the prior of eta_k:
+//! the joint of all states is that of an infinite mixture of pairs (theta_k, eta_k), so states without rows have eta_k ~ h.
 
 use crate::likelihood::{Emissions, Frozen};
 use crate::prior::{Hdp, HdpSeats, HdpValues, Seats, StateWeights};
 use crate::random::{Rng, draw_beta, draw_ln_gamma, draw_ln_weights};
+use crate::separator::{Hyperplanes, Separator};
 use crate::special::ln_sum_exp;
 use crate::structure::Sequences;
 use crate::watch::{Step, Watch};
@@ -22,12 +26,14 @@ const MESSAGES: usize = 1 << 22;
 /// A sum below this may have lost terms to underflow: it is formed again from logarithms.
 const LEAST_SUM: f64 = 1e-200;
 
-/// New states for all rows, 0..K and none of them empty, and their weights; none if the watch stopped it.
+/// New states for all rows, 0..K and none of them empty, and their weights; none if the watch stopped it. The hyperplanes of a
+/// discriminative term go with the states.
 pub(super) fn beam(
     states: &[u32],
     sequences: &Sequences,
     seats: &HdpSeats,
     groups: &dyn Emissions,
+    mut hyperplanes: Option<&mut Hyperplanes>,
     rng: &mut Rng,
     watch: &dyn Watch,
 ) -> Option<(Vec<u32>, StateWeights)> {
@@ -48,31 +54,41 @@ pub(super) fn beam(
     for &state in &order {
         frozen.draw((state < seats.n_groups()).then_some(state), rng);
     }
-    let mut filter = Filter::new(table, frozen);
+    if let Some(hyperplanes) = &mut hyperplanes {
+        hyperplanes.extend_to(transitions.weights.states.len());
+    }
+    let term = hyperplanes.as_deref().map(|hyperplanes| Term { hyperplanes, order: &order });
+    let mut filter = Filter::new(table, frozen, term);
     let mut drawn = vec![0u32; states.len()];
     for rows in sequences.ranges() {
         filter.draw_sequence(rows, &slices, &mut drawn, rng, watch)?;
     }
-    Some(kept(drawn, &order, transitions.weights))
+    drop(filter);
+    let (states, weights, kept) = kept(drawn, &order, transitions.weights);
+    if let Some(hyperplanes) = hyperplanes {
+        hyperplanes.keep(&kept);
+    }
+    Some((states, weights))
 }
 
-/// The states that have rows, renumbered; the others give their weight back.
-fn kept(mut drawn: Vec<u32>, order: &[usize], weights: StateWeights) -> (Vec<u32>, StateWeights) {
+/// The states that have rows, renumbered, and which they were; the others give their weight back.
+fn kept(mut drawn: Vec<u32>, order: &[usize], weights: StateWeights) -> (Vec<u32>, StateWeights, Vec<usize>) {
     let mut names = vec![u32::MAX; order.len()];
-    let mut kept = StateWeights { states: vec![], new: 0.0 };
+    let mut kept = vec![];
     for state in &mut drawn {
         let name = &mut names[*state as usize];
         if *name == u32::MAX {
-            *name = kept.states.len() as u32;
-            kept.states.push(weights.states[order[*state as usize]]);
+            *name = kept.len() as u32;
+            kept.push(order[*state as usize]);
         }
         *state = *name;
     }
     let mut used = vec![false; weights.states.len()];
-    order.iter().zip(&names).filter(|(_, name)| **name != u32::MAX).for_each(|(&state, _)| used[state] = true);
+    kept.iter().for_each(|&state| used[state] = true);
     let unused = weights.states.iter().zip(&used).filter(|(_, used)| !**used);
-    kept.new = weights.new + unused.map(|(weight, _)| weight).sum::<f64>();
-    (drawn, kept)
+    let new = weights.new + unused.map(|(weight, _)| weight).sum::<f64>();
+    let states = kept.iter().map(|&state| weights.states[state]).collect();
+    (drawn, StateWeights { states, new }, kept)
 }
 
 /// The transition matrix: the start row, then one for each state, each with what is left for all other states.
@@ -159,10 +175,27 @@ struct Table {
     pi: Vec<f64>,
 }
 
+/// Hyperplanes held still.
+struct Term<'f> {
+    hyperplanes: &'f Hyperplanes<'f>,
+    /// Their states in the order of the table.
+    order: &'f [usize],
+}
+
+impl Term<'_> {
+    /// Adds log p(y = 1)/p(y = -1) of a row under each of the first states.
+    fn weigh(&self, row: usize, out: &mut [f64]) {
+        for (out, &state) in out.iter_mut().zip(self.order) {
+            *out += self.hyperplanes.ln_ratio(state, row);
+        }
+    }
+}
+
 /// Forward messages and backward draws, in logarithms where numbers would underflow.
 struct Filter<'f> {
     table: Table,
     frozen: Box<dyn Frozen + 'f>,
+    term: Option<Term<'f>>,
     /// exp(log f - its largest) of the row before.
     scaled: Vec<f64>,
     sums: Vec<f64>,
@@ -171,10 +204,10 @@ struct Filter<'f> {
 }
 
 impl<'f> Filter<'f> {
-    fn new(table: Table, frozen: Box<dyn Frozen + 'f>) -> Self {
+    fn new(table: Table, frozen: Box<dyn Frozen + 'f>, term: Option<Term<'f>>) -> Self {
         let zeros = vec![0.0; table.start.len()];
         let block = (MESSAGES / zeros.len()).max(ROWS_PER_POLL);
-        Filter { table, frozen, scaled: zeros.clone(), sums: zeros, block }
+        Filter { table, frozen, term, scaled: zeros.clone(), sums: zeros, block }
     }
 
     /// Draws the states of one sequence.
@@ -247,12 +280,15 @@ impl<'f> Filter<'f> {
 
     /// log f_t from log f_t-1, or of the first row of a sequence.
     fn message(&mut self, row: usize, slice: f64, before: Option<&[f64]>, message: &mut [f64]) {
-        let Filter { table, frozen, scaled, sums, .. } = self;
+        let Filter { table, frozen, term, scaled, sums, .. } = self;
         let k = table.start.len();
         let within = table.largest.partition_point(|&largest| largest > slice);
         message.fill(f64::NEG_INFINITY);
         let (message, sums) = (&mut message[..within], &mut sums[..within]);
         frozen.ln_densities(row, message);
+        if let Some(term) = term {
+            term.weigh(row, message);
+        }
         match before {
             None => {
                 for (sum, &pi) in sums.iter_mut().zip(&table.start) {
@@ -330,7 +366,7 @@ mod tests {
             }
         }
         let total = ln_sum_exp(&weights.values().copied().collect::<Vec<_>>());
-        let mut filter = Filter::new(Table { largest, start, pi }, Box::new(Given(ln_densities)));
+        let mut filter = Filter::new(Table { largest, start, pi }, Box::new(Given(ln_densities)), None);
         let (n, mut rng) = (60_000, stream(0, Stream::Simulation));
         let mut counts = HashMap::new();
         for number in 0..n {

@@ -43,6 +43,16 @@ impl Schedule {
         Ok(())
     }
 
+    /// Errors unless chains that have done so many sweeps have some left to do. Those that were stopped have not all come as far.
+    pub(super) fn check_left(&self, done: impl Iterator<Item = usize> + Clone) -> Result<()> {
+        let (least, most) = (done.clone().min().unwrap_or(0), done.max().unwrap_or(0));
+        if least < self.sweeps && most <= self.sweeps {
+            return Ok(());
+        }
+        let help = "they count from the beginning of the chain";
+        Err(Error::argument("sweeps", format!("more than the {most} already done"), self.sweeps, help))
+    }
+
     /// How many of the first `sweeps` sweeps leave a draw.
     pub fn draws_of(&self, sweeps: usize) -> usize {
         sweeps.saturating_sub(self.burn_in).div_ceil(self.thin.max(1))

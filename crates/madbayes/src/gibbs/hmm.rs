@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::prior::Hdp;
 use crate::random::{Rng, Stream, stream};
+use crate::separator::Separation;
 use crate::structure::{Partition, Sequences};
 use crate::watch::{Step, Watch};
 use rand::RngExt;
@@ -92,14 +93,25 @@ impl HmmSampler {
         make_groups: MakeEmissions<'_, 'g>,
         watch: &dyn Watch,
     ) -> Result<Vec<HmmChain>> {
+        self.fit_separated(sequences, make_groups, None, watch)
+    }
+
+    /// The same with a discriminative term, after some sweeps without it.
+    pub fn fit_separated<'g>(
+        &self,
+        sequences: &Sequences,
+        make_groups: MakeEmissions<'_, 'g>,
+        separation: Option<&'g Separation<'g>>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<HmmChain>> {
         self.check(sequences.n_rows())?;
-        self.run(self.chains, watch, |number| {
+        self.run(self.chains, separation, watch, |number| {
             let mut rng = stream(self.seed, Stream::Chain(number as u32));
             let states = self.first_states(sequences.n_rows(), &mut rng);
             let sticks = stream(self.seed, Stream::Sticks(number as u32));
             let prior = (self.prior, self.prior.values);
             let kernel = HmmKernel::new(&states, prior, None, sequences, sticks, self.method, make_groups()?);
-            Ok((kernel, 0, rng))
+            Ok((kernel, None, rng))
         })
     }
 
@@ -113,34 +125,52 @@ impl HmmSampler {
         make_groups: MakeEmissions<'_, 'g>,
         watch: &dyn Watch,
     ) -> Result<Vec<HmmChain>> {
+        self.resume_separated(sequences, states, make_groups, None, watch)
+    }
+
+    /// The same with a discriminative term.
+    pub fn resume_separated<'g>(
+        &self,
+        sequences: &Sequences,
+        states: &[HmmState],
+        make_groups: MakeEmissions<'_, 'g>,
+        separation: Option<&'g Separation<'g>>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<HmmChain>> {
         let n_rows = sequences.n_rows();
         HmmSampler { start: ChainStart::One, ..self.clone() }.check(n_rows)?;
         for state in states {
             state.check(n_rows, &self.prior)?;
-            if state.sweeps >= self.schedule.sweeps {
-                let allowed = format!("more than the {} already done", state.sweeps);
-                let help = "they count from the beginning of the chain";
-                return Err(Error::argument("sweeps", allowed, self.schedule.sweeps, help));
-            }
+            let k = state.weights.states.len();
+            separation.map_or(Ok(()), |separation| separation.check(state.hyperplanes.as_ref(), k))?;
         }
-        self.run(states.len(), watch, |number| {
+        self.schedule.check_left(states.iter().map(|state| state.sweeps))?;
+        self.run(states.len(), separation, watch, |number| {
             let state = &states[number];
             let (prior, weights) = ((self.prior, state.values), Some(state.weights.clone()));
             let sticks = Rng::from(state.sticks);
             let kernel = HmmKernel::new(&state.states, prior, weights, sequences, sticks, self.method, make_groups()?);
-            Ok((kernel, state.sweeps, Rng::from(state.rng)))
+            Ok((kernel, Some(state), Rng::from(state.rng)))
         })
     }
 
-    fn run<'g>(
+    /// `begin` makes each chain's kernel, with the state it goes on from.
+    fn run<'g, 's>(
         &self,
         chains: usize,
+        separation: Option<&'g Separation<'g>>,
         watch: &dyn Watch,
-        begin: impl Fn(usize) -> Result<(HmmKernel<'g>, usize, Rng)> + Sync,
+        begin: impl Fn(usize) -> Result<(HmmKernel<'g>, Option<&'s HmmState>, Rng)> + Sync,
     ) -> Result<Vec<HmmChain>> {
-        let workers = if chains == 1 { Workers::serial() } else { Workers::new(self.threads) };
+        let threads = Workers::new(self.threads);
+        let workers = if chains == 1 { Workers::serial() } else { threads.clone() };
         let chains = workers.map(chains, |number| {
-            let (mut kernel, done, mut rng) = begin(number)?;
+            let (mut kernel, state, mut rng) = begin(number)?;
+            let done = state.map_or(0, |state| state.sweeps);
+            if let Some(separation) = separation {
+                let hyperplanes = separation.hyperplanes(self.seed, number, threads.clone());
+                kernel = kernel.separated_by(hyperplanes, state.and_then(|state| state.hyperplanes.as_ref()), done);
+            }
             let chain = run_hmm_chain(number, &mut kernel, done, self.schedule, &mut rng, watch);
             let _ = watch.step(&Step::Run { run: number, of: chains });
             Ok(chain)

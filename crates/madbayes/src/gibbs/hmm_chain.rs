@@ -5,6 +5,7 @@ use super::hmm_kernel::HmmKernel;
 use crate::error::{Error, Result};
 use crate::prior::{Hdp, HdpValues, StateWeights};
 use crate::random::{Rng, RngState};
+use crate::separator::HyperplaneState;
 use crate::structure::CompactPartition;
 use crate::watch::{Step, Watch};
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ pub struct HmmDraw {
 }
 
 /// What one chain saw, in one run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HmmChain {
     /// Draws kept after the burn-in.
     pub draws: Vec<HmmDraw>,
@@ -69,6 +70,9 @@ pub struct HmmState {
     pub rng: RngState,
     /// The stream of the weights of new states.
     pub sticks: RngState,
+    /// Hyperplanes of a discriminative term, once they play a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hyperplanes: Option<HyperplaneState>,
 }
 
 impl HmmState {
@@ -81,6 +85,7 @@ impl HmmState {
             sweeps,
             rng: RngState::from(rng),
             sticks: RngState::from(seats.stick_rng()),
+            hyperplanes: kernel.hyperplane_state(),
         }
     }
 

@@ -1,21 +1,26 @@
 //! One step of a sampler of hidden states, likelihood left open: all rows one by one (Teh et al. 2006, direct assignment) or all
-//! rows of a sequence at once (Van Gael et al. 2008, beam sampling), then tables, concentrations and the states' weights.
+//! rows of a sequence at once (Van Gael et al. 2008, beam sampling), then tables, concentrations and the states' weights, and with
+//! a discriminative term the hyperplanes (Nguyen et al. 2017, Sec. 3.2).
 
 use super::beam::beam;
+use super::separated::Separated;
 use crate::error::Result;
 use crate::likelihood::Emissions;
 use crate::prior::{Hdp, HdpSeats, HdpValues, Seats, StateWeights};
 use crate::random::Rng;
+use crate::separator::{HyperplaneState, Hyperplanes, Separator};
 use crate::structure::Sequences;
-use crate::sweep::{LiveLabels, Regime, sweep};
+use crate::sweep::{LiveLabels, Regime, separated_sweep};
 use crate::watch::Watch;
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
 /// Makes an empty likelihood of the rows.
 pub type MakeEmissions<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Emissions + 'g>> + Sync + 'a);
 
 /// How the states are redrawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum HmmMethod {
     /// Row by row, transitions and parameters integrated out: slow to change where neighbours hold a row fast.
     Direct,
@@ -29,6 +34,7 @@ pub struct HmmKernel<'g> {
     labels: LiveLabels,
     seats: HdpSeats,
     groups: Box<dyn Emissions + 'g>,
+    term: Option<Separated<'g>>,
     method: HmmMethod,
     sequences: Sequences,
 }
@@ -48,23 +54,30 @@ impl<'g> HmmKernel<'g> {
         let mut seats = HdpSeats::new(hdp, values, sequences, sticks);
         seats.seat(states, weights);
         let (labels, sequences) = (LiveLabels::new(states), sequences.clone());
-        let mut kernel = HmmKernel { labels, seats, groups, method, sequences };
+        let mut kernel = HmmKernel { labels, seats, groups, term: None, method, sequences };
         kernel.form_groups();
         kernel
     }
 
+    /// With a discriminative term, `done` sweeps being over.
+    pub fn separated_by(self, hyperplanes: Hyperplanes<'g>, state: Option<&HyperplaneState>, done: usize) -> Self {
+        HmmKernel { term: Some(Separated::new(hyperplanes, state, done)), ..self }
+    }
+
     /// One step. Stopped by the watch, it leaves a state that is no draw.
     pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
-        let HmmKernel { labels, seats, groups, method, sequences } = self;
+        let HmmKernel { labels, seats, groups, term, method, sequences } = self;
+        let hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
         match method {
             HmmMethod::Direct => {
-                let rows = 0..labels.n_rows();
-                if sweep(labels, seats, groups.as_mut(), Regime::Posterior, rows, rng, watch).stopped {
+                let (rows, posterior) = (0..labels.n_rows(), Regime::Posterior);
+                let separator = hyperplanes.map(|hyperplanes| -> &mut dyn Separator { hyperplanes });
+                if separated_sweep(labels, seats, groups.as_mut(), separator, posterior, rows, rng, watch).stopped {
                     return ControlFlow::Break(());
                 }
             }
             HmmMethod::Beam => {
-                let drawn = beam(&labels.to_vec(), sequences, seats, groups.as_ref(), rng, watch);
+                let drawn = beam(&labels.to_vec(), sequences, seats, groups.as_ref(), hyperplanes, rng, watch);
                 let Some((states, weights)) = drawn else { return ControlFlow::Break(()) };
                 seats.seat(&states, Some(weights));
                 *labels = LiveLabels::new(&states);
@@ -73,6 +86,9 @@ impl<'g> HmmKernel<'g> {
         // From the labels alone, so that a chain that is taken up again has the same bits.
         self.form_groups();
         self.seats.refresh(rng);
+        if let Some(term) = &mut self.term {
+            term.end_sweep(&self.labels);
+        }
         ControlFlow::Continue(())
     }
 
@@ -102,8 +118,15 @@ impl<'g> HmmKernel<'g> {
         &self.seats
     }
 
-    /// Log joint of states, their weights, rows and the prior's numbers.
+    /// Log joint of states, their weights, rows and the prior's numbers; with a discriminative term also of the hyperplanes,
+    /// relative to those of empty states.
     pub fn ln_joint(&self) -> f64 {
-        self.seats.ln_prob() + self.seats.ln_hyperprior() + self.groups.ln_marginal()
+        let plain = self.seats.ln_prob() + self.seats.ln_hyperprior() + self.groups.ln_marginal();
+        plain + self.term.as_ref().map_or(0.0, |term| term.ln_ratio(&self.labels))
+    }
+
+    /// The hyperplanes to be saved, where they play a part yet.
+    pub fn hyperplane_state(&self) -> Option<HyperplaneState> {
+        self.term.as_ref().and_then(Separated::state)
     }
 }

@@ -3,6 +3,7 @@
 //! (Nguyen et al. 2017, Sec. 3).
 
 use super::moves::{Mixture, SplitMerge};
+use super::separated::Separated;
 use crate::error::Result;
 use crate::likelihood::Groups;
 use crate::prior::{PartitionPrior, Seats};
@@ -15,18 +16,12 @@ use std::ops::ControlFlow;
 /// Makes an empty likelihood of the rows. A chain makes three: one for its state, two for its proposals.
 pub type MakeGroups<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Groups + 'g>> + Sync + 'a);
 
-/// First sweeps without the discriminative term (Nguyen et al. 2017, Sec. 4).
-pub(super) const WITHOUT_TERM: usize = 10;
-
 /// The state of a chain with what changes it.
 pub(super) struct Kernel<'g> {
     pub labels: LiveLabels,
     seats: Box<dyn Seats>,
     groups: Box<dyn Groups + 'g>,
-    /// Without groups as long as it plays no part.
-    hyperplanes: Option<Hyperplanes<'g>>,
-    /// Sweeps until it does.
-    waiting: usize,
+    term: Option<Separated<'g>>,
     split_merge: SplitMerge<'g>,
     /// Proposals after each sweep. The same number whatever the state: one that depended on it would bias the draws.
     proposals: usize,
@@ -46,27 +41,19 @@ impl<'g> Kernel<'g> {
         let mut groups = make_groups()?;
         seat_all(&labels, seats.as_mut(), groups.as_mut());
         let split_merge = SplitMerge::new(make_groups()?, make_groups()?);
-        Ok(Kernel { labels, seats, groups, hyperplanes: None, waiting: 0, split_merge, proposals })
+        Ok(Kernel { labels, seats, groups, term: None, split_merge, proposals })
     }
 
     /// With a discriminative term, `done` sweeps being over.
-    pub fn separated_by(self, mut hyperplanes: Hyperplanes<'g>, state: Option<&HyperplaneState>, done: usize) -> Self {
-        if let Some(state) = state {
-            hyperplanes.take_up(state);
-        }
-        Kernel { hyperplanes: Some(hyperplanes), waiting: WITHOUT_TERM.saturating_sub(done), ..self }
+    pub fn separated_by(self, hyperplanes: Hyperplanes<'g>, state: Option<&HyperplaneState>, done: usize) -> Self {
+        Kernel { term: Some(Separated::new(hyperplanes, state, done)), ..self }
     }
 
     /// One step. Stopped by the watch, it leaves a state that is no draw.
     pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
-        let Kernel { labels, seats, groups, hyperplanes, waiting, split_merge, proposals } = self;
+        let Kernel { labels, seats, groups, term, split_merge, proposals } = self;
         let rows = 0..labels.n_rows();
-        let mut hyperplanes = hyperplanes.as_mut().filter(|_| *waiting == 0);
-        *waiting = waiting.saturating_sub(1);
-        if let Some(hyperplanes) = hyperplanes.as_mut().filter(|hyperplanes| hyperplanes.n_groups() == 0) {
-            hyperplanes.begin(labels.n_groups());
-            hyperplanes.refresh(&|row| labels.group(row));
-        }
+        let mut hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
         let (seats, groups) = (seats.as_mut(), groups.as_mut());
         let separator = hyperplanes.as_deref_mut().map(|term| -> &mut dyn Separator { term });
         if separated_sweep(labels, seats, groups, separator, Regime::Posterior, rows, rng, watch).stopped {
@@ -80,23 +67,22 @@ impl<'g> Kernel<'g> {
         // From the labels alone, so that a chain that is taken up again has the same bits.
         groups.refresh(&|row| labels.group(row));
         seats.refresh(rng);
-        if let Some(hyperplanes) = hyperplanes {
-            hyperplanes.refresh(&|row| labels.group(row));
+        if let Some(term) = term {
+            term.end_sweep(labels);
         }
         ControlFlow::Continue(())
     }
 
     /// Log joint of labels, rows and concentration; with a discriminative term also of the hyperplanes, relative to those of
-    /// empty groups: plus the sum over rows of log p(y = 1)/p(y = -1) under their own.
+    /// empty groups.
     pub fn ln_joint(&self) -> f64 {
         let plain = self.seats.ln_prob() + self.seats.ln_hyperprior() + self.groups.ln_marginal();
-        let separator = self.hyperplanes.as_ref().filter(|hyperplanes| hyperplanes.n_groups() > 0);
-        plain + separator.map_or(0.0, |s| (0..self.labels.n_rows()).map(|n| s.ln_ratio(self.labels.group(n), n)).sum())
+        plain + self.term.as_ref().map_or(0.0, |term| term.ln_ratio(&self.labels))
     }
 
     /// The hyperplanes to be saved, where they play a part yet.
     pub fn hyperplane_state(&self) -> Option<HyperplaneState> {
-        self.hyperplanes.as_ref().filter(|hyperplanes| hyperplanes.n_groups() > 0).map(Hyperplanes::state)
+        self.term.as_ref().and_then(Separated::state)
     }
 
     /// The current log concentration.

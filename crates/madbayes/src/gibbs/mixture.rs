@@ -162,20 +162,10 @@ impl MixtureSampler {
         MixtureSampler { start: ChainStart::One, ..self.clone() }.check(n_rows)?;
         for state in states {
             state.check(n_rows, &self.prior)?;
+            let groups = state.labels.iter().max().map_or(0, |&label| label as usize + 1);
+            separation.map_or(Ok(()), |separation| separation.check(state.hyperplanes.as_ref(), groups))?;
         }
-        // Chains that were stopped have not all come as far.
-        let done = |least: bool| {
-            let sweeps = states.iter().map(|state| state.sweeps);
-            if least { sweeps.min() } else { sweeps.max() }.unwrap_or(0)
-        };
-        if done(true) >= self.schedule.sweeps || done(false) > self.schedule.sweeps {
-            return Err(Error::argument(
-                "sweeps",
-                format!("more than the {} already done", done(false)),
-                self.schedule.sweeps,
-                "they count from the beginning of the chain",
-            ));
-        }
+        self.schedule.check_left(states.iter().map(|state| state.sweeps))?;
         self.run(states.len(), make_groups, separation, watch, |number| states[number].clone())
     }
 

@@ -17,6 +17,7 @@ mod inverse_gamma;
 mod kernel;
 mod mixture;
 mod moves;
+mod separated;
 mod summary;
 mod together;
 

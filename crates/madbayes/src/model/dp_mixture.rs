@@ -17,7 +17,7 @@ use crate::hard::{Clustering, DivergenceMeans, DpMeans, Goal};
 use crate::parallel::Workers;
 use crate::prior::{Concentration, Crp, DirichletMultinomial, PartitionPrior};
 use crate::select::{PenaltyRule, automatic_penalty, fit_divergence};
-use crate::separator::{Discriminative, Inputs, NewCluster, Separation};
+use crate::separator::{Discriminative, NewCluster, Separation};
 use crate::structure::{CompactPartition, Partition};
 use crate::watch::{Silently, Watch};
 use serde::{Deserialize, Serialize};
@@ -261,10 +261,7 @@ impl DpMixture {
     ) -> Result<MixtureFit> {
         let sampler = self.sampler(start)?;
         let make_groups = || law.groups(rows);
-        let inputs = self.discriminative.map(|_| match rows {
-            MixtureRows::Dense(data) => Inputs::new(data),
-            MixtureRows::Counts(counts) => Inputs::from_counts(counts),
-        });
+        let inputs = self.discriminative.map(|_| rows.inputs());
         let term = self.discriminative.zip(inputs.as_ref());
         // Without it only where the watch has said stop: the chains will stop at once too.
         let separation = term.and_then(|(term, inputs)| Separation::new(term, inputs, self.seed, watch));

@@ -4,8 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::mixture::LnSum;
+use super::mixture::{LnSum, check_standardisation};
 use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
+use super::new_rows::NewRows;
 use super::saved;
 use crate::counts::Counts;
 use crate::data::{Real, Rows, check_about};
@@ -13,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::gibbs::HmmDraw;
 use crate::parallel::Workers;
 use crate::prepare::Standardise;
+use crate::separator::FittedHyperplanes;
 use crate::special::ln_sum_exp;
 use crate::structure::{Partition, Sequences};
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 const KIND: &str = "states";
 /// Draws that are averaged over: more are thinned evenly.
@@ -43,6 +44,9 @@ pub struct HmmModel {
     pub new_state: Vec<f64>,
     /// The states of each draw.
     pub draws: Vec<DrawnStates>,
+    /// The hyperplanes of the states of the point estimate, of a discriminative model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hyperplanes: Option<FittedHyperplanes>,
     /// The seed of the fit.
     pub seed: u64,
 }
@@ -75,12 +79,6 @@ pub struct AssignedStates {
     pub ln_density: Vec<f64>,
 }
 
-/// New rows, as the likelihood wants them.
-enum NewRows<'a, T> {
-    Dense(Rows<'a, T>),
-    Counts(&'a Counts),
-}
-
 impl HmmModel {
     /// From draws and the point estimate.
     pub fn new<T: Real>(
@@ -99,7 +97,18 @@ impl HmmModel {
         let (transitions, new_state) = matched_transitions(&draws, estimate.sizes());
         let reference = rows.reference();
         let sizes = estimate.sizes().to_vec();
-        Ok(HmmModel { columns, standardise: None, likelihood, reference, sizes, transitions, new_state, draws, seed })
+        Ok(HmmModel {
+            columns,
+            standardise: None,
+            likelihood,
+            reference,
+            sizes,
+            transitions,
+            new_state,
+            draws,
+            hyperplanes: None,
+            seed,
+        })
     }
 
     /// Number of states of the estimate.
@@ -152,7 +161,7 @@ impl HmmModel {
         for draw in &self.draws {
             let ln_chances: Vec<f64> = draw.leaving(draw.last[sequence] as usize).iter().map(|p| p.ln()).collect();
             let predictives = self.predictives(draw)?;
-            weigh(&predictives, &new_rows, 0..rows.n_rows(), |row, ln| {
+            new_rows.weigh(&predictives, 0..rows.n_rows(), |row, ln| {
                 let terms: Vec<f64> = ln_chances.iter().zip(ln).map(|(a, b)| a + b).collect();
                 densities[row].add(ln_sum_exp(&terms));
             })?;
@@ -161,7 +170,8 @@ impl HmmModel {
         Ok(densities.iter().map(|density| density.value() - ln_draws).collect())
     }
 
-    /// The states of new sequences.
+    /// The states of new sequences. Where the model has hyperplanes, the probability of each state is multiplied by
+    /// p(y = 1)/p(y = -1) under its own and their sum kept; densities are without them.
     pub fn assign<T: Real>(&self, rows: Rows<T>, sequences: &Sequences, workers: &Workers) -> Result<AssignedStates> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
@@ -213,13 +223,20 @@ impl HmmModel {
             }
         }
         let ln_draws = (self.draws.len() as f64).ln();
-        let states = together.chunks_exact(k).map(|row| {
-            // The first of equals.
-            (0..k).fold(0, |best, state| if row[state].value() > row[best].value() { state } else { best }) as u32
-        });
+        let mut ln_states: Vec<f64> = together.iter().map(|sum| sum.value() - ln_draws).collect();
+        if let Some(hyperplanes) = &self.hyperplanes {
+            for (row, ln) in ln_states.chunks_exact_mut(k).enumerate() {
+                let before = ln_sum_exp(ln);
+                ln.iter_mut().enumerate().for_each(|(state, ln)| *ln += rows.ln_ratio(hyperplanes, state, row));
+                let change = before - ln_sum_exp(ln);
+                ln.iter_mut().for_each(|ln| *ln += change);
+            }
+        }
+        // The first of equals.
+        let likeliest = |ln: &[f64]| (0..k).fold(0, |best, state| if ln[state] > ln[best] { state } else { best });
         Ok(AssignedStates {
-            states: states.collect(),
-            probabilities: together.iter().map(|sum| (sum.value() - ln_draws).exp()).collect(),
+            states: ln_states.chunks_exact(k).map(|ln| likeliest(ln) as u32).collect(),
+            probabilities: ln_states.iter().map(|ln| ln.exp()).collect(),
             ln_density: densities.iter().map(|sum| sum.value() - ln_draws).collect(),
         })
     }
@@ -233,7 +250,7 @@ impl HmmModel {
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let (n, k, states) = (sequences.n_rows(), draw.sizes.len() + 1, self.n_states());
         let mut ln_emissions = vec![0.0; n * k];
-        weigh(&self.predictives(draw)?, rows, 0..n, |row, ln| {
+        rows.weigh(&self.predictives(draw)?, 0..n, |row, ln| {
             ln_emissions[row * k..(row + 1) * k].copy_from_slice(ln);
         })?;
         let ln_start: Vec<f64> = draw.start.iter().map(|p| p.ln()).collect();
@@ -272,13 +289,10 @@ impl HmmModel {
         if self.columns.len() != d || self.transitions.len() != states * states || self.new_state.len() != states {
             return Err("its columns, states and transitions do not fit together".into());
         }
-        if self
-            .standardise
-            .as_ref()
-            .is_some_and(|s| s.means.len() != d || s.scales.len() != d || s.scales.contains(&0.0))
-        {
-            return Err(format!("its standardisation is not of {d} columns"));
+        if let Some(standardise) = &self.standardise {
+            check_standardisation(standardise, d)?;
         }
+        self.hyperplanes.as_ref().map_or(Ok(()), |hyperplanes| hyperplanes.check(states, d))?;
         self.likelihood.check(d).map_err(|error| error.to_string())?;
         for draw in &self.draws {
             let k = draw.sizes.len();
@@ -312,23 +326,6 @@ impl DrawnStates {
     fn leaving(&self, state: usize) -> &[f64] {
         let k = self.start.len();
         &self.transitions[state * k..(state + 1) * k]
-    }
-}
-
-/// Log predictives of a range of rows.
-fn weigh<T: Real>(
-    predictives: &Predictives,
-    rows: &NewRows<T>,
-    range: Range<usize>,
-    take: impl FnMut(usize, &[f64]),
-) -> Result<()> {
-    match rows {
-        NewRows::Counts(counts) => predictives.weigh_counts(counts, range, take),
-        NewRows::Dense(rows) => {
-            let rows = rows.slice(range.start, range.end);
-            let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().map(|&x| x.into()).collect()).collect();
-            predictives.weigh_dense(&rows, take)
-        }
     }
 }
 

@@ -14,9 +14,12 @@ use crate::gibbs::{
     ChainStart, HmmChain, HmmDraw, HmmMethod, HmmSampler, Loss, Schedule, certainty, effective_sample_size,
     point_estimate, split_r_hat,
 };
+use crate::parallel::Workers;
 use crate::prior::{Concentration, Hdp, HdpValues, StateWeights};
+use crate::separator::{Discriminative, Separation};
 use crate::structure::{CompactPartition, Partition, Sequences};
 use crate::watch::Watch;
+use serde::{Deserialize, Serialize};
 
 /// A hidden Markov model whose number of states is not known. What is `None` comes from the data.
 ///
@@ -32,7 +35,8 @@ use crate::watch::Watch;
 /// assert_eq!(fit.estimate.labels(), [0, 0, 0, 1, 1, 1, 0, 0, 0, 1]);
 /// # Ok::<(), madbayes::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct InfiniteHmm {
     /// The rows of a state.
     pub likelihood: MixtureLikelihood,
@@ -42,6 +46,9 @@ pub struct InfiniteHmm {
     pub gamma: Option<f64>,
     /// Whether staying has an extra share, redrawn with a uniform prior.
     pub sticky: bool,
+    /// Hyperplanes that keep states apart, beside the likelihood (Nguyen et al. 2017); none: a plain hidden Markov model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discriminative: Option<Discriminative>,
     /// No more states than this: beta is then Dirichlet(gamma / L, ..).
     pub max_states: Option<usize>,
     /// How the states are redrawn.
@@ -57,6 +64,7 @@ pub struct InfiniteHmm {
     /// Seed of all random choices.
     pub seed: u64,
     /// Threads; 0: one per processor.
+    #[serde(skip)]
     pub threads: usize,
 }
 
@@ -67,6 +75,7 @@ impl Default for InfiniteHmm {
             concentration: None,
             gamma: None,
             sticky: false,
+            discriminative: None,
             max_states: None,
             method: HmmMethod::default(),
             schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
@@ -84,6 +93,8 @@ impl Default for InfiniteHmm {
 pub struct HmmFit {
     /// What each chain saw. Those that were stopped before they began are left out.
     pub chains: Vec<HmmChain>,
+    /// Those that were left out, with their number among all.
+    pub waiting: Vec<(usize, HmmChain)>,
     /// The states of least expected loss.
     pub estimate: Partition,
     /// How sure each row's state is.
@@ -115,10 +126,25 @@ impl InfiniteHmm {
             multinomial(pseudocount).check(data.n_columns())?;
             return self.fit_counts(&Counts::from_rows(data.rows())?, sequences, columns, watch);
         }
-        self.sampler(ChainStart::One).check(data.n_rows())?;
+        self.sampler(ChainStart::One)?.check(data.n_rows())?;
         check_rows(sequences, data.n_rows())?;
         let (law, start) = self.as_mixture().law_and_start(data, watch)?;
-        self.run(MixtureRows::Dense(data), sequences, law, start, columns, watch)
+        self.run(MixtureRows::Dense(data), sequences, law, start, vec![], columns, watch)
+    }
+
+    /// Goes on from where chains stand, with the law they began with, up to the sweeps of the schedule, which count from the
+    /// beginning of the chains: 500 sweeps and then 500 more are 1,000, bit for bit.
+    pub fn resume<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        sequences: &Sequences,
+        columns: Vec<String>,
+        (law, chains): (MixtureLaw, Vec<HmmChain>),
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
+        check_rows(sequences, rows.n_rows())?;
+        law.check(columns.len())?;
+        self.run(rows, sequences, law, ChainStart::One, chains, columns, watch)
     }
 
     /// The same for rows of counts.
@@ -137,34 +163,76 @@ impl InfiniteHmm {
         };
         let law = multinomial(pseudocount);
         law.check(counts.n_columns())?;
-        self.sampler(ChainStart::One).check(counts.n_rows())?;
+        self.sampler(ChainStart::One)?.check(counts.n_rows())?;
         check_rows(sequences, counts.n_rows())?;
         let start = self.as_mixture().start_of_counts(counts, watch)?;
-        self.run::<f64>(MixtureRows::Counts(counts), sequences, law, start, columns, watch)
+        self.run::<f64>(MixtureRows::Counts(counts), sequences, law, start, vec![], columns, watch)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the rows, what is known of them, and where the chains stand")]
     fn run<T: Real>(
         &self,
         rows: MixtureRows<T>,
         sequences: &Sequences,
         law: MixtureLaw,
         start: ChainStart,
+        earlier: Vec<HmmChain>,
         columns: Vec<String>,
         watch: &dyn Watch,
     ) -> Result<HmmFit> {
-        let sampler = self.sampler(start);
-        let mut chains = sampler.fit(sequences, &|| law.emissions(rows), watch)?;
+        let sampler = self.sampler(start)?;
+        let make = || law.emissions(rows);
+        let inputs = self.discriminative.map(|_| rows.inputs());
+        let term = self.discriminative.zip(inputs.as_ref());
+        // Without it only where the watch has said stop: the chains will stop at once too.
+        let separation = term.and_then(|(term, inputs)| Separation::new(term, inputs, self.seed, watch));
+        let chains = if earlier.is_empty() {
+            sampler.fit_separated(sequences, &make, separation.as_ref(), watch)?
+        } else {
+            let states: Vec<_> = earlier.iter().map(|chain| chain.state.clone()).collect();
+            let later = sampler.resume_separated(sequences, &states, &make, separation.as_ref(), watch)?;
+            earlier.into_iter().zip(later).map(|(before, after)| before.followed_by(after)).collect()
+        };
+        let mut fit = self.summed_up((rows, sequences), law.clone(), &sampler, chains, columns, watch)?;
+        if let Some(separation) = &separation {
+            let (labels, k) = (fit.estimate.labels(), fit.estimate.n_groups());
+            fit.model.hyperplanes = Some(separation.fitted(labels, k, self.seed, &Workers::new(self.threads)));
+        }
+        Ok(fit)
+    }
+
+    /// From chains to an answer.
+    fn summed_up<T: Real>(
+        &self,
+        (rows, sequences): (MixtureRows<T>, &Sequences),
+        law: MixtureLaw,
+        sampler: &HmmSampler,
+        chains: Vec<HmmChain>,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
         let stopped = chains.iter().any(|chain| chain.stopped);
-        chains.retain(|chain| !chain.n_states.is_empty());
+        let (chains, waiting): (Vec<_>, Vec<_>) =
+            chains.into_iter().enumerate().partition(|(_, chain)| !chain.n_states.is_empty());
+        let chains: Vec<HmmChain> = chains.into_iter().map(|(_, chain)| chain).collect();
         let draws: Vec<&HmmDraw> = chains.iter().flat_map(|chain| &chain.draws).collect();
         // Stopped in the burn-in: the best state there is stands for the draws.
         if draws.is_empty() {
             let best = chains.iter().filter_map(|chain| chain.best.clone()).max_by(|a, b| a.1.total_cmp(&b.1));
-            let draw = best.map_or_else(|| first_draw(&sampler, rows.n_rows()), |(draw, _)| draw);
+            let draw = best.map_or_else(|| first_draw(sampler, rows.n_rows()), |(draw, _)| draw);
             let estimate = draw.states.to_partition();
             let model = HmmModel::new(rows, sequences, law, &[&draw], &estimate, columns, self.seed)?;
             let (certainty, unknown) = (vec![f64::NAN; rows.n_rows()], [f64::NAN; 4]);
-            return Ok(HmmFit { chains, estimate, certainty, r_hat: unknown, effective_size: unknown, model, stopped });
+            return Ok(HmmFit {
+                chains,
+                waiting,
+                estimate,
+                certainty,
+                r_hat: unknown,
+                effective_size: unknown,
+                model,
+                stopped,
+            });
         }
         let paths: Vec<&CompactPartition> = draws.iter().map(|draw| &draw.states).collect();
         let estimate = point_estimate(&paths, self.loss, watch);
@@ -172,7 +240,7 @@ impl InfiniteHmm {
         let model = HmmModel::new(rows, sequences, law, &draws, &estimate, columns, self.seed)?;
         let r_hat = self.of_traces(&chains, split_r_hat);
         let effective_size = self.of_traces(&chains, effective_sample_size);
-        Ok(HmmFit { chains, estimate, certainty, r_hat, effective_size, model, stopped })
+        Ok(HmmFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, stopped })
     }
 
     /// A statistic of the traces after the burn-in.
@@ -205,7 +273,8 @@ impl InfiniteHmm {
         }
     }
 
-    fn sampler(&self, start: ChainStart) -> HmmSampler {
+    fn sampler(&self, start: ChainStart) -> Result<HmmSampler> {
+        self.discriminative.map_or(Ok(()), |term| term.check())?;
         let known = |value: Option<f64>| match value {
             Some(_) => Concentration::Fixed,
             None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
@@ -219,7 +288,7 @@ impl InfiniteHmm {
             share: None,
             max_states: self.max_states,
         };
-        HmmSampler {
+        Ok(HmmSampler {
             prior: if self.sticky { hdp.sticky() } else { hdp },
             method: self.method,
             schedule: self.schedule,
@@ -227,7 +296,7 @@ impl InfiniteHmm {
             start,
             seed: self.seed,
             threads: self.threads,
-        }
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 mod tests;
 
 use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
+use super::new_rows::NewRows;
 use super::saved;
 use crate::counts::Counts;
 use crate::data::{Real, Rows, check_about};
@@ -74,12 +75,6 @@ pub struct DrawnPartition<'a> {
     pub new_group: f64,
     /// A group of n rows has the weight n + `per_group`.
     pub per_group: f64,
-}
-
-/// New rows, as the likelihood wants them.
-enum NewRows<'a, T> {
-    Dense(Rows<'a, T>),
-    Counts(&'a Counts),
 }
 
 impl MixtureModel {
@@ -198,14 +193,7 @@ impl MixtureModel {
                     }
                 }
             };
-            match rows {
-                NewRows::Counts(counts) => predictives.weigh_counts(counts, range.clone(), take)?,
-                NewRows::Dense(rows) => {
-                    let rows = rows.slice(range.start, range.end);
-                    let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.iter().map(|&x| x.into()).collect()).collect();
-                    predictives.weigh_dense(&rows, take)?;
-                }
-            }
+            rows.weigh(predictives, range.clone(), take)?;
         }
         let ln_draws = (self.draws.len() as f64).ln();
         Ok(densities
@@ -216,7 +204,8 @@ impl MixtureModel {
                 // The first of equals.
                 let (mut best, mut highest) = (0, f64::NEG_INFINITY);
                 for (cluster, ln_probability) in together.iter().enumerate() {
-                    let weight = ln_probability.value() + self.ln_ratio(cluster, rows, row);
+                    let of = |hyperplanes| rows.ln_ratio(hyperplanes, cluster, row);
+                    let weight = ln_probability.value() + self.hyperplanes.as_ref().map_or(0.0, of);
                     if weight > highest {
                         (best, highest) = (cluster, weight);
                     }
@@ -224,20 +213,6 @@ impl MixtureModel {
                 (best as u32, density.value() - ln_draws)
             })
             .collect())
-    }
-
-    /// log p(y = 1)/p(y = -1) of a row under the hyperplane of a cluster; 0 without hyperplanes.
-    fn ln_ratio<T: Real>(&self, cluster: usize, rows: &NewRows<T>, row: usize) -> f64 {
-        let Some(hyperplanes) = &self.hyperplanes else { return 0.0 };
-        match rows {
-            NewRows::Dense(rows) => hyperplanes.ln_ratio(cluster, rows.row(row).iter().map(|&x| x.into())),
-            NewRows::Counts(counts) => {
-                let mut dense = vec![0.0; self.n_columns()];
-                let (columns, values) = counts.row(row);
-                columns.iter().zip(values).for_each(|(&j, &x)| dense[j as usize] = x);
-                hyperplanes.ln_ratio(cluster, dense.into_iter())
-            }
-        }
     }
 
     /// The model as JSON.

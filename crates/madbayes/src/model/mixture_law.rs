@@ -8,6 +8,7 @@ use crate::likelihood::{
     Diagonal, DiagonalGroups, Emissions, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical,
     SphericalGroups, StudentT,
 };
+use crate::separator::Inputs;
 use crate::structure::Partition;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,14 @@ impl<T: Real> MixtureRows<'_, T> {
         match self {
             MixtureRows::Dense(data) => data.n_rows(),
             MixtureRows::Counts(counts) => counts.n_rows(),
+        }
+    }
+
+    /// The rows as hyperplanes see them.
+    pub(super) fn inputs(&self) -> Inputs {
+        match self {
+            MixtureRows::Dense(data) => Inputs::new(data),
+            MixtureRows::Counts(counts) => Inputs::from_counts(counts),
         }
     }
 

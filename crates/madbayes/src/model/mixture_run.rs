@@ -4,9 +4,10 @@
 mod tests;
 
 use super::mixture::check_standardisation;
+use super::resumed::{KnownRows, draws_dropped, other_parameters, schedule_to};
 use super::{DpMixture, MixtureFit, MixtureLaw, MixtureRows, saved};
 use crate::data::Real;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gibbs::{Chain, Schedule};
 use crate::prepare::Standardise;
 use crate::watch::Watch;
@@ -46,10 +47,9 @@ pub struct MixtureRun {
     pub mixture: DpMixture,
     /// The rows of a group, all that was left open filled in.
     pub law: MixtureLaw,
-    /// Number of rows.
-    pub n_rows: usize,
-    /// A hash of the rows, by which they are known again.
-    pub fingerprint: String,
+    /// The rows, known again by their number and a hash.
+    #[serde(flatten)]
+    rows: KnownRows,
     /// Every chain, those that have not begun too.
     pub chains: Vec<Chain>,
 }
@@ -64,8 +64,7 @@ impl MixtureRun {
             standardise: fit.model.standardise.clone(),
             mixture: mixture.clone(),
             law: fit.model.likelihood.clone(),
-            n_rows: rows.n_rows(),
-            fingerprint: fingerprint(rows),
+            rows: KnownRows::new(rows),
             chains,
         }
     }
@@ -78,30 +77,19 @@ impl MixtureRun {
     /// The schedule for more sweeps: the same burn-in, or half of the sweeps where it was half of them, up to what thinning
     /// allows.
     pub fn schedule_to(&self, sweeps: usize) -> Schedule {
-        let before = self.mixture.schedule;
-        let half = (sweeps / 2).max(before.burn_in);
-        let burn_in = match before.burn_in {
-            given if given != before.sweeps / 2 => given,
-            // No draw of the earlier sweeps is left: nothing to fit to.
-            _ if half >= self.sweeps_done() => half,
-            first => first + (half - first).next_multiple_of(before.thin.max(1)),
-        };
-        Schedule { sweeps, burn_in, ..before }
+        schedule_to(self.mixture.schedule, sweeps, self.sweeps_done())
     }
 
     /// Goes on up to the sweeps of `mixture`, which count from the beginning. It may differ from the parameters of the run in
     /// its sweeps, burn-in, loss and threads; errors where it differs in others, or the rows are not those of the run.
     pub fn resume<T: Real>(self, mixture: &DpMixture, rows: MixtureRows<T>, watch: &dyn Watch) -> Result<MixtureFit> {
-        self.check_rows(rows)?;
+        self.rows.check(rows)?;
         let DpMixture { schedule, loss, threads, .. } = *mixture;
         let same = DpMixture { schedule, loss, threads, ..self.mixture.clone() };
         if same != *mixture {
-            return Err(Error::data(
-                "the parameters are not those that the chains began with",
-                "only sweeps, burn-in, loss and threads may change; begin anew for others",
-            ));
+            return Err(other_parameters());
         }
-        let dropped = self.draws_dropped(schedule)?;
+        let dropped = draws_dropped(self.mixture.schedule, schedule, self.sweeps_done())?;
         let drop = |mut chain: Chain| {
             chain.draws.drain(..dropped.min(chain.draws.len()));
             chain
@@ -113,43 +101,6 @@ impl MixtureRun {
         }?;
         fit.model.standardise = self.standardise;
         Ok(fit)
-    }
-
-    /// Errors unless these are the rows of the run.
-    fn check_rows<T: Real>(&self, rows: MixtureRows<T>) -> Result<()> {
-        let found = match rows.n_rows() {
-            n if n != self.n_rows => format!("there are {n} rows, and the chains are of {}", self.n_rows),
-            _ if fingerprint(rows) != self.fingerprint => "the rows are not those that the chains began with".into(),
-            _ => return Ok(()),
-        };
-        Err(Error::data(found, "go on with the same rows and columns, prepared in the same way, or begin anew"))
-    }
-
-    /// How many draws of each chain the new schedule does not keep.
-    fn draws_dropped(&self, schedule: Schedule) -> Result<usize> {
-        let before = self.mixture.schedule;
-        if schedule.thin != before.thin {
-            let help = "the draws were kept with it; begin anew for another";
-            return Err(Error::argument("thin", format!("the {} of the chains", before.thin), schedule.thin, help));
-        }
-        if schedule.burn_in >= self.sweeps_done() {
-            return Ok(usize::MAX);
-        }
-        let later = schedule.burn_in.checked_sub(before.burn_in);
-        match later.filter(|later| later.is_multiple_of(before.thin)) {
-            Some(later) => Ok(later / before.thin),
-            None => Err(Error::argument(
-                "burn_in",
-                format!(
-                    "{}, that and a multiple of {} (thin), or at least the {} sweeps already done",
-                    before.burn_in,
-                    before.thin,
-                    self.sweeps_done()
-                ),
-                schedule.burn_in,
-                "other draws of the earlier sweeps were not kept",
-            )),
-        }
     }
 
     /// The run as JSON, on one line.
@@ -165,7 +116,7 @@ impl MixtureRun {
     /// Says what does not fit together. What a chain goes on from is checked when it does.
     fn check(&self) -> std::result::Result<(), String> {
         let d = self.columns.len();
-        if self.chains.is_empty() || self.n_rows == 0 || d == 0 {
+        if self.chains.is_empty() || self.rows.n_rows == 0 || d == 0 {
             return Err("it has no chains, rows or columns".into());
         }
         if let Some(standardise) = &self.standardise {
@@ -183,38 +134,10 @@ impl MixtureRun {
             }
             let partitions = chain.draws.iter().map(|draw| draw.n_rows()).chain([chain.state.labels.len()]);
             let best = chain.best.iter().map(|(partition, _)| partition.n_rows());
-            if partitions.chain(best).any(|n| n != self.n_rows) {
-                return Err(format!("a draw is not of its {} rows", self.n_rows));
+            if partitions.chain(best).any(|n| n != self.rows.n_rows) {
+                return Err(format!("a draw is not of its {} rows", self.rows.n_rows));
             }
         }
         Ok(())
     }
-}
-
-/// FNV-1a of the numbers' bits: 1e-19 to miss a change by chance, and no promise against malice.
-fn fingerprint<T: Real>(rows: MixtureRows<T>) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut take = |number: u64| {
-        for byte in number.to_le_bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    match rows {
-        MixtureRows::Dense(data) => {
-            take(data.n_columns() as u64);
-            data.rows().values().iter().for_each(|&x| take(x.into().to_bits()));
-        }
-        MixtureRows::Counts(counts) => {
-            take(counts.n_columns() as u64);
-            for row in 0..counts.n_rows() {
-                let (columns, values) = counts.row(row);
-                take(columns.len() as u64);
-                columns.iter().zip(values).for_each(|(&column, value)| {
-                    take(u64::from(column));
-                    take(value.to_bits());
-                });
-            }
-        }
-    }
-    format!("{hash:016x}")
 }

@@ -1,6 +1,7 @@
 //! The hyperplanes of all groups, and where that of a new group comes from (Nguyen et al. 2017, Eq. 5, corrected).
 
 use super::{Discriminative, Factor, Hyperplane, Inputs, Scaling, Separator};
+use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::random::{Rng, RngState, Stream, stream};
 use crate::watch::{Step, Watch};
@@ -94,6 +95,20 @@ impl<'a> Separation<'a> {
         &self.hyperplane
     }
 
+    /// Errors unless saved hyperplanes, if there are any yet, are of so many groups.
+    pub fn check(&self, state: Option<&HyperplaneState>, n_groups: usize) -> Result<()> {
+        let wanted = n_groups * self.hyperplane.inputs().width();
+        let fits = |state: &HyperplaneState| {
+            state.hyperplanes.len() == wanted && state.hyperplanes.iter().all(|eta| eta.is_finite())
+        };
+        if state.is_none_or(fits) {
+            return Ok(());
+        }
+        let allowed = format!("{wanted} finite numbers for {n_groups} hyperplanes");
+        let found = format!("{} numbers", state.map_or(0, |state| state.hyperplanes.len()));
+        Err(Error::argument("state", allowed, found, "go on with the data and the term that the chain began with"))
+    }
+
     /// The hyperplanes of a chain, without groups.
     pub fn hyperplanes(&self, seed: u64, chain: usize, workers: Workers) -> Hyperplanes<'_> {
         let rng = stream(seed, Stream::Hyperplanes(chain as u32));
@@ -146,7 +161,7 @@ impl FittedHyperplanes {
     }
 
     /// Says what does not fit `n_groups` groups of rows of `n_columns` columns.
-    pub fn check(&self, n_groups: usize, n_columns: usize) -> Result<(), String> {
+    pub fn check(&self, n_groups: usize, n_columns: usize) -> std::result::Result<(), String> {
         let finite = self.hyperplanes.iter().all(|eta| eta.is_finite());
         if self.hyperplanes.len() != n_groups * (n_columns + 1) || !finite || !self.scaling.fits(n_columns) {
             return Err("its hyperplanes are not of its clusters and columns".into());
@@ -187,6 +202,21 @@ impl Hyperplanes<'_> {
     pub fn begin(&mut self, n_groups: usize) {
         self.etas.clear();
         self.etas.resize(n_groups * self.candidate.len(), 0.0);
+        self.kept = false;
+    }
+
+    /// More groups until there are this many, each with a hyperplane drawn as for a new group.
+    pub fn extend_to(&mut self, n_groups: usize) {
+        while self.n_groups() < n_groups {
+            self.draw_candidate();
+            self.open();
+        }
+    }
+
+    /// Only these groups, in this order; the hyperplanes of the others are forgotten. The factors of a group without rows
+    /// integrate to 1.
+    pub fn keep(&mut self, groups: &[usize]) {
+        self.etas = groups.iter().flat_map(|&group| self.of(group).to_vec()).collect();
         self.kept = false;
     }
 

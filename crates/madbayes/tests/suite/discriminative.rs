@@ -1,8 +1,9 @@
 //! Discriminative mixtures against enumeration of all partitions and integration over all hyperplanes.
 
+use crate::common::hyperplanes::{ROWS, SCALE, integrated, law};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{Chain, ChainStart, MixtureSampler, Schedule};
-use madbayes::likelihood::{Groups, Spherical, SphericalGroups};
+use madbayes::likelihood::{Groups, SphericalGroups};
 use madbayes::prior::{Concentration, CrpSeats, PartitionPrior, Seats};
 use madbayes::random::{Rng, Stream, draw_ln_weights, stream};
 use madbayes::separator::{Discriminative, Factor, Inputs, NewCluster, Separation, Separator};
@@ -174,13 +175,6 @@ fn the_exact_rule_is_the_limit_of_many_components_that_all_keep_their_hyperplane
     assert!(last < 1e-3);
 }
 
-const ROWS: [f64; 5] = [-1.1, -0.7, 0.1, 0.8, 1.3];
-const SCALE: f64 = 2.0;
-
-fn law() -> Spherical {
-    Spherical { variance: 0.3, prior_mean: vec![0.0], prior_variance: 1.0 }
-}
-
 fn sampler(sweeps: usize, split_merge: usize) -> MixtureSampler {
     MixtureSampler {
         prior: PartitionPrior::Crp { concentration: 1.0, hyperprior: Concentration::Fixed, max_groups: None },
@@ -195,18 +189,6 @@ fn run(sampler: &MixtureSampler, term: Discriminative, inputs: &Inputs) -> Vec<C
     let separation = Separation::new(term, inputs, 0, &Unwatched).unwrap();
     let make = || Ok(Box::new(SphericalGroups::new(&data, law())?) as Box<dyn Groups>);
     sampler.fit_separated(5, &make, Some(&separation), &Unwatched).unwrap()
-}
-
-/// prod over rows of p(y; eta x) integrated over eta ~ N(0, w), one coefficient and no intercept.
-fn integrated(factor: Factor, inside: impl Fn(usize) -> bool) -> f64 {
-    let h = 0.005;
-    let at = |i: i32| {
-        let eta = h * f64::from(i);
-        let side = |row: usize| if inside(row) { 1.0 } else { -1.0 };
-        let ln: f64 = (0..5).map(|row| factor.ln_factor(side(row), eta * ROWS[row])).sum();
-        (ln - 0.5 * eta * eta / SCALE).exp()
-    };
-    h * (-3000..=3000).map(at).sum::<f64>() / (2.0 * std::f64::consts::PI * SCALE).sqrt()
 }
 
 #[rstest]

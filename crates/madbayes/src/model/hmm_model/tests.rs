@@ -2,7 +2,9 @@ use super::*;
 use crate::data::Data;
 use crate::likelihood::Spherical;
 use crate::prior::{HdpValues, StateWeights};
+use crate::separator::{Discriminative, Factor, Inputs, Separation};
 use crate::structure::CompactPartition;
+use crate::watch::Unwatched;
 
 const VALUES: [f64; 6] = [0.0, 0.4, 5.0, 5.2, 0.1, 9.0];
 
@@ -96,6 +98,36 @@ fn new_sequences_have_the_states_their_rows_and_neighbours_say() {
     assert!(next[0].is_finite() && assigned.ln_density[1] < assigned.ln_density[0]);
     let error = model.assign(Rows::new(&rows, 2).unwrap(), &Sequences::one(2), &Workers::serial()).unwrap_err();
     assert!(error.to_string().contains("the data has 2 columns, the model 1"), "{error}");
+}
+
+#[test]
+fn hyperplanes_weigh_in_the_states_of_new_rows_and_in_no_density() {
+    let values: Vec<f64> = VALUES.to_vec();
+    let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+    let inputs = Inputs::new(&data);
+    let term = Discriminative::new(Factor::Logistic);
+    let separation = Separation::new(term, &inputs, 0, &Unwatched).unwrap();
+    let plain = model();
+    let fitted = separation.fitted(&[0, 0, 1, 1, 0, 2], 3, 0, &Workers::serial());
+    let separated = HmmModel { hyperplanes: Some(fitted.clone()), ..model() };
+    let rows = [2.6, 5.1, 7.3, 6.0];
+    let assign =
+        |model: &HmmModel| model.assign(Rows::new(&rows, 1).unwrap(), &Sequences::one(4), &Workers::serial()).unwrap();
+    let (before, after) = (assign(&plain), assign(&separated));
+    assert_eq!(before.ln_density, after.ln_density);
+    for (row, (p, q)) in before.probabilities.chunks(3).zip(after.probabilities.chunks(3)).enumerate() {
+        let ratios: Vec<f64> = (0..3).map(|k| fitted.ln_ratio(k, [rows[row]].into_iter()).exp()).collect();
+        let total: f64 = p.iter().zip(&ratios).map(|(p, r)| p * r).sum();
+        let kept: f64 = p.iter().sum();
+        for k in 0..3 {
+            let expected = p[k] * ratios[k] / total * kept;
+            assert!((q[k] - expected).abs() < 1e-12, "{p:?} {q:?}");
+        }
+    }
+    assert_eq!(HmmModel::from_bytes(&separated.to_bytes()).unwrap(), separated);
+    let mut damaged = separated;
+    damaged.hyperplanes.as_mut().unwrap().hyperplanes.pop();
+    assert!(HmmModel::from_bytes(&damaged.to_bytes()).unwrap_err().to_string().contains("hyperplanes"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod buffet;
 pub mod calibration;
 pub mod exact;
 pub mod galaxies;
+pub mod hyperplanes;
 pub mod likelihoods;
 pub mod sequences;
 
