@@ -6,11 +6,14 @@ import argparse
 import csv
 import os
 import platform
-import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
+
+# One thread for the others' matrix products: threads that wait for each other spin, and times would not compare.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import madbayes
 import numpy as np
@@ -163,9 +166,9 @@ def column(rows: list[dict], name: str) -> np.ndarray:
 
 
 def version() -> str:
-    """Of the package, with the commit it was built from where that is known."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return f"{madbayes.__version__} ({commit.stdout.strip()})" if commit.returncode == 0 else madbayes.__version__
+    """Of the package, with the commit that `cargo xtask experiments` built it from."""
+    commit = os.environ.get("MADBAYES_COMMIT")
+    return f"{madbayes.__version__} ({commit})" if commit else madbayes.__version__
 
 
 def machine() -> str:
