@@ -35,11 +35,14 @@ class Experiment:
     def __init__(self, script: str, title: str, *, seed: int = 0) -> None:
         parser = argparse.ArgumentParser(description=title)
         parser.add_argument("--quick", action="store_true", help="a small version, into target/experiments/quick")
-        self.quick = parser.parse_args().quick
+        parser.add_argument("--so-far", action="store_true", help="run nothing: a page of what an unfinished run has done")
+        arguments = parser.parse_args()
+        self.quick, self.so_far = arguments.quick, arguments.so_far
         self.name, self.title, self.seed = Path(script).stem, title, seed
         self.folder = ROOT / "target/experiments/quick" if self.quick else ROOT / "docs/experiments"
+        self.partial = ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}.csv"
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.begin, self.parts, self.sources = time.time(), [], []
+        self.begin, self.parts, self.sources, self.missing = time.time(), [], [], []
         # Short chains are what the papers ran; that they disagree is part of the tables.
         warnings.simplefilter("ignore", ConvergenceWarning)
 
@@ -58,11 +61,13 @@ class Experiment:
         Rows are written as they come: started again after an interruption, only what is missing is run.
         """
         cases = list(cases)
-        partial = ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}.csv"
-        done = read_rows(partial)
+        done = read_rows(self.partial)
         for i, case in enumerate(cases):
             key = {name: str(value) for name, value in case.items()}
             if any(key.items() <= row.items() for row in done):
+                continue
+            if self.so_far:
+                self.missing.append(" ".join(key.values()))
                 continue
             shown = " ".join(key.values())
             print(f"{self.name}: {i + 1} of {len(cases)}, {shown}", end="", file=sys.stderr, flush=True)
@@ -70,7 +75,7 @@ class Experiment:
             found = function(**case)
             print(f", {time.time() - begin:.1f} s ({time.process_time() - processor:.1f} of processors)", file=sys.stderr)
             rows = [{**key, **{name: str(value) for name, value in row.items()}} for row in found]
-            append_rows(partial, rows)
+            append_rows(self.partial, rows)
             done += rows
         wanted = [{name: str(value) for name, value in case.items()} for case in cases]
         rows = [row for key in wanted for row in done if key.items() <= row.items()]
@@ -98,9 +103,12 @@ class Experiment:
             f"madbayes {version()}, {machine()}; every run is in [{self.name}.csv]({self.name}.csv). "
             f"Data: {'; '.join(dict.fromkeys(self.sources)) or 'simulated'}."
         )
+        if self.missing:
+            self.parts.insert(0, f"**Unfinished.** Not run yet: {', '.join(self.missing)}.")
         page = "\n\n".join([f"# {self.title}", made, *self.parts]) + "\n"
         (self.folder / f"{self.name}.md").write_text(page)
-        (ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}.csv").unlink(missing_ok=True)
+        if not self.missing:
+            self.partial.unlink(missing_ok=True)
         print(f"{self.name}: {time.time() - self.begin:.0f} s, {(self.folder / self.name).relative_to(ROOT)}.md", file=sys.stderr)
 
 

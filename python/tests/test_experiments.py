@@ -20,7 +20,7 @@ def common(monkeypatch, tmp_path):
     return common
 
 
-def test_runs_go_on_where_they_were_interrupted(common):
+def test_runs_go_on_where_they_were_interrupted(common, monkeypatch):
     seen = []
 
     def run(case):
@@ -32,6 +32,12 @@ def test_runs_go_on_where_they_were_interrupted(common):
     cases = [{"case": case} for case in range(4)]
     with pytest.raises(KeyboardInterrupt):
         common.Experiment("name.py", "A title").runs(cases, run)
+    monkeypatch.setattr(sys, "argv", ["name.py", "--so-far"])
+    so_far = common.Experiment("name.py", "A title")
+    assert [row["case"] for row in so_far.runs(cases, run)] == [0, 0, 1, 1]
+    so_far.finish()
+    assert "**Unfinished.** Not run yet: 2, 3." in (so_far.folder / "name.md").read_text()
+    monkeypatch.setattr(sys, "argv", ["name.py"])
     experiment = common.Experiment("name.py", "A title")
     rows = experiment.runs(cases, run)
     assert seen == [0, 1, 2, 2, 3]
