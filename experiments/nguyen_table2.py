@@ -19,7 +19,7 @@ RUNS, SWEEPS = (10, 60) if not experiment.quick else (1, 14)
 SETS = labelled_sequences(experiment)
 SVM, LOGISTIC = {"discriminative": "svm"}, {"discriminative": "logistic"}
 MIXTURES = {"DPM": {}, "DDPM-S": SVM, "DDPM-L": LOGISTIC}
-CHAINS = {"iHMM": {}, "iHMM, random start": {"init": "random"}}
+CHAINS = {"iHMM": {}, "iHMM, random start": {"init": "random"}, "DIH-S": SVM, "DIH-L": LOGISTIC}
 # Users A, B and C: NMI / F1.
 PAPER = [
     ["A", "3932 x 1114", ".275 / .473", ".253 / .526", ".246 / .466", ".305 / .441", ".254 / .480", ".276 / .483"],
