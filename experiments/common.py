@@ -25,6 +25,15 @@ from sklearn.preprocessing import StandardScaler
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
+# The mixtures of Nguyen et al. (2017) by their names there, with both rules for the hyperplane of a new cluster.
+MIXTURES = {
+    "DPM": {},
+    "DDPM-S exact": {"discriminative": "svm"},
+    "DDPM-L exact": {"discriminative": "logistic"},
+    "DDPM-S paper": {"discriminative": "svm", "new_cluster": "paper"},
+    "DDPM-L paper": {"discriminative": "logistic", "new_cluster": "paper"},
+}
+
 
 class Experiment:
     """One table or figure: its runs, and its page docs/experiments/NAME.md with the pictures and NAME.csv, every run, beside it.

@@ -6,7 +6,7 @@ of a cluster's covariance is that of one link, round, and worth more or fewer ro
 
 import matplotlib.pyplot as plt
 import numpy as np
-from common import Experiment, column, group
+from common import MIXTURES, Experiment, column, group
 from madbayes import DPMixture
 from sklearn.metrics import adjusted_rand_score
 
@@ -14,13 +14,6 @@ experiment = Experiment(__file__, "Nguyen et al. 2017, Figure 2: two lines of ch
 SEEDS, CHAINS, SWEEPS = (20, 3, 300) if not experiment.quick else (2, 2, 60)
 LINKS, ROWS, STEP, GAP, DEVIATION = 8, 15, 1.2, 4.0, 0.5
 PRIORS = (4, 8) if not experiment.quick else (8,)
-METHODS = {
-    "DPM": {},
-    "DDPM-S exact": {"discriminative": "svm"},
-    "DDPM-L exact": {"discriminative": "logistic"},
-    "DDPM-S paper": {"discriminative": "svm", "new_cluster": "paper"},
-    "DDPM-L paper": {"discriminative": "logistic", "new_cluster": "paper"},
-}
 
 
 def two_lines(seed):
@@ -33,7 +26,7 @@ def mixture(dof, method, seed):
     """With the covariance DEVIATION^2 I expected within a cluster."""
     return DPMixture(
         prior_dof=dof, prior_scale=(dof - 3) * DEVIATION**2 * np.eye(2), n_sweeps=SWEEPS, n_chains=CHAINS, init="random",
-        random_state=seed, n_jobs=1, **METHODS[method],
+        random_state=seed, n_jobs=1, **MIXTURES[method],
     )  # fmt: skip
 
 
@@ -49,7 +42,7 @@ def run(dof, method):
     return found
 
 
-rows = experiment.runs([{"dof": dof, "method": method} for dof in PRIORS for method in METHODS], run)
+rows = experiment.runs([{"dof": dof, "method": method} for dof in PRIORS for method in MIXTURES], run)
 experiment.say(
     f"{SEEDS} data sets of {2 * LINKS} links of {ROWS} rows and standard deviation {DEVIATION}, {STEP} apart, in two lines {GAP} apart; "
     f"w = 1. The prior of a cluster's covariance is that of a link and worth `prior_dof` rows. "
@@ -66,11 +59,11 @@ def cell(some):
     return f"{shares[0]:.0%}, {shares[1]:.0%} ({column(best, 'mean_k').mean():.1f}, {column(best, 'ari').mean():.2f})"
 
 
-table = [[method, *(cell(by_case[method, dof]) for dof in PRIORS)] for method in METHODS]
+table = [[method, *(cell(by_case[method, dof]) for dof in PRIORS)] for method in MIXTURES]
 experiment.table(["method", *(f"dof {dof}" for dof in PRIORS)], table)
 figure, axes = plt.subplots(1, 3, figsize=(11, 2.6), sharey=True)
 X, _ = two_lines(0)
-for axis, method in zip(axes, METHODS, strict=False):
+for axis, method in zip(axes, MIXTURES, strict=False):
     model = mixture(8, method, 0).fit(X)
     axis.scatter(*X.T, c=model.labels_, cmap="tab10", s=8)
     axis.set(title=f"{method}: {model.n_clusters_} clusters", xlim=(-2, LINKS * STEP + 1), ylim=(-2, GAP + 2))

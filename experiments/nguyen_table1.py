@@ -7,7 +7,7 @@ only; at first they are in clusters at random.
 import time
 
 import numpy as np
-from common import Experiment, column, counted_pictures, group, mean_and_spread
+from common import MIXTURES, Experiment, column, counted_pictures, group, mean_and_spread
 from madbayes import DPMeans, DPMixture
 from madbayes.metrics import pairwise_f1
 from sklearn.cluster import KMeans
@@ -20,13 +20,6 @@ RUNS, SWEEPS = (10, 30) if not experiment.quick else (1, 14)
 # opened on digits, since their rows say too much: the answer would be the start's.
 START = 3.0
 SETS = counted_pictures(experiment)
-SAMPLERS = {
-    "DPM": {},
-    "DDPM-S exact": {"discriminative": "svm"},
-    "DDPM-L exact": {"discriminative": "logistic"},
-    "DDPM-S paper": {"discriminative": "svm", "new_cluster": "paper"},
-    "DDPM-L paper": {"discriminative": "logistic", "new_cluster": "paper"},
-}
 OTHERS = {
     "K-means, K given": lambda X, k, run: KMeans(k, n_init=1, random_state=run).fit_predict(X),
     "GMM, K given": lambda X, k, run: GaussianMixture(k, covariance_type="diag", reg_covar=1e-3, random_state=run).fit_predict(X),
@@ -51,7 +44,7 @@ def run(data, method):
     else:
         model = DPMixture(
             likelihood="multinomial", pseudocount=0.01, concentration=START, init="random", split_merge=False,
-            n_chains=RUNS, n_sweeps=SWEEPS, burn_in=SWEEPS - 5, thin=1, **SAMPLERS[method],
+            n_chains=RUNS, n_sweeps=SWEEPS, burn_in=SWEEPS - 5, thin=1, **MIXTURES[method],
         )  # fmt: skip
         drawn = model.fit(X).draws_
     seconds = (time.process_time() - begin) / RUNS
@@ -65,7 +58,7 @@ def run(data, method):
     ]  # fmt: skip
 
 
-cases = [{"data": data, "method": method} for data in SETS for method in [*OTHERS, *SAMPLERS]]
+cases = [{"data": data, "method": method} for data in SETS for method in [*OTHERS, *MIXTURES]]
 rows = experiment.runs(cases, run)
 for (data,), of_data in group(rows, "data").items():
     X, y = SETS[data]
@@ -79,7 +72,7 @@ for (data,), of_data in group(rows, "data").items():
         nmi, f1 = PAPER.get(data, {}).get(method, ("", ""))
         table.append([
             method, f"{column(some, 'k').mean():.1f}", mean_and_spread(column(some, "nmi")), mean_and_spread(column(some, "f1")),
-            f"{column(some, 'successive').mean():.2f}" if method in SAMPLERS else "", f"{column(some, 'seconds').mean():.1f}", nmi, f1,
+            f"{column(some, 'successive').mean():.2f}" if method in MIXTURES else "", f"{column(some, 'seconds').mean():.1f}", nmi, f1,
         ])  # fmt: skip
     experiment.table(["method", "K", "NMI", "F1", "successive", "seconds", "paper: NMI", "paper: F1"], table)
 experiment.finish()
