@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from madbayes import DPMeans
 from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.preprocessing import StandardScaler
@@ -32,7 +33,12 @@ MOST_ROWS = 20_000
 
 
 def data_sets(folder: Path):
-    """Name, rows and labels of every labelled set."""
+    """Name, rows and labels of every labelled set; those of scikit-learn where there is no folder."""
+    if not folder.is_dir():
+        for name, load in {"iris": load_iris, "wine": load_wine, "wdbc": load_breast_cancer}.items():
+            X, y = load(return_X_y=True)
+            yield name, StandardScaler().fit_transform(X) if name in STANDARDISED else X, y
+        return
     for path in sorted(folder.iterdir()):
         if path.suffix == ".npz":
             with np.load(path) as arrays:
@@ -149,9 +155,12 @@ def main():
     default = Path(__file__).resolve().parents[2] / "shared" / "data" / "clustering"
     parser.add_argument("folder", nargs="?", type=Path, default=default)
     parser.add_argument("--only", help="names of sets, separated by commas")
+    parser.add_argument("--quick", action="store_true", help="a few small sets")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    wanted = arguments.only.split(",") if arguments.only else None
+    wanted = arguments.only.split(",") if arguments.only else ["hepta", "iris", "wine"] if arguments.quick else None
+    if not arguments.folder.is_dir():
+        print("The sets are not here: those that scikit-learn brings along instead.\n")
     results = {}
     for name, X, y in data_sets(arguments.folder):
         if wanted is None or name in wanted:

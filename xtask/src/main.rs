@@ -34,6 +34,14 @@ enum Task {
         /// Only these studies
         names: Vec<String>,
     },
+    /// The papers' tables and figures: the scripts in experiments/, whose pages are written into docs/experiments
+    Experiments {
+        /// Only these scripts, by name
+        names: Vec<String>,
+        /// Small versions, whose pages are written into target/experiments/quick
+        #[arg(long)]
+        quick: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -56,6 +64,7 @@ fn main() -> Result<()> {
             arguments.extend(names.iter().map(String::as_str));
             cargo(&arguments)
         }
+        Task::Experiments { names, quick } => experiments(&names, quick),
     }
 }
 
@@ -70,7 +79,7 @@ fn test() -> Result<()> {
     cargo(&["clippy", "--package", "madbayes-cli", "--no-default-features", "--", "-D", "warnings"])?;
     cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test", "--doc", "--workspace"])?;
-    for example in examples()? {
+    for example in stems("examples", "rs")? {
         cargo(&["run", "--quiet", "--package", "madbayes", "--example", &example])?;
     }
     if has_nextest() {
@@ -97,6 +106,26 @@ fn bench(only: Option<String>, extra: &[String]) -> Result<()> {
         arguments.extend(extra.iter().cloned());
     }
     cargo(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Runs scripts of experiments/ with a release build of the package.
+fn experiments(names: &[String], quick: bool) -> Result<()> {
+    let mut scripts = stems("experiments", "py")?;
+    scripts.retain(|script| script != "common");
+    if let Some(unknown) = names.iter().find(|name| !scripts.contains(name)) {
+        bail!("there is no experiment {unknown}; there are: {}", scripts.join(", "));
+    }
+    scripts.retain(|script| names.is_empty() || names.contains(script));
+    let python = install(&wheel(&["--release"])?, "experiments")?;
+    let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output();
+    let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default();
+    for (i, script) in scripts.iter().enumerate() {
+        eprintln!("experiment {} of {}: {script}", i + 1, scripts.len());
+        let mut command = Command::new(&python);
+        command.arg(Path::new("experiments").join(script).with_extension("py")).env("MADBAYES_COMMIT", &commit);
+        run(if quick { command.arg("--quick") } else { &mut command })?;
+    }
+    Ok(())
 }
 
 /// Builds a wheel of the Python package, and runs its tests, doctests and type checks in an environment of their own; then
@@ -174,12 +203,12 @@ fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
     Ok(python)
 }
 
-/// Names of the Rust examples.
-fn examples() -> Result<Vec<String>> {
+/// Names of the files in a folder that end so.
+fn stems(folder: &str, extension: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(root().join("examples")).context("no examples folder")? {
+    for entry in std::fs::read_dir(root().join(folder)).with_context(|| format!("no folder {folder}"))? {
         let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "rs")
+        if path.extension().is_some_and(|e| e == extension)
             && let Some(stem) = path.file_stem()
         {
             names.push(stem.to_string_lossy().into_owned());

@@ -1,0 +1,232 @@
+"""What the experiments share: data, runs that survive an interruption, and pages with seed, version and machine."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import platform
+import sys
+import time
+import warnings
+from pathlib import Path
+
+# One thread for the others' matrix products: threads that wait for each other spin, and times would not compare.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import madbayes
+import numpy as np
+from madbayes.simulate import hidden_markov
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT.parent / "shared" / "data"
+
+# The mixtures of Nguyen et al. (2017) by their names there, with both rules for the hyperplane of a new cluster.
+MIXTURES = {
+    "DPM": {},
+    "DDPM-S exact": {"discriminative": "svm"},
+    "DDPM-L exact": {"discriminative": "logistic"},
+    "DDPM-S paper": {"discriminative": "svm", "new_cluster": "paper"},
+    "DDPM-L paper": {"discriminative": "logistic", "new_cluster": "paper"},
+}
+
+
+class Experiment:
+    """One table or figure: its runs, and its page docs/experiments/NAME.md with the pictures and NAME.csv, every run, beside it.
+
+    With --quick everything is small and goes to target/experiments/quick instead.
+    """
+
+    def __init__(self, script: str, title: str, *, seed: int = 0) -> None:
+        parser = argparse.ArgumentParser(description=title)
+        parser.add_argument("--quick", action="store_true", help="a small version, into target/experiments/quick")
+        parser.add_argument("--so-far", action="store_true", help="run nothing: a page of what an unfinished run has done")
+        arguments = parser.parse_args()
+        self.quick, self.so_far = arguments.quick, arguments.so_far
+        self.name, self.title, self.seed = Path(script).stem, title, seed
+        self.folder = ROOT / "target/experiments/quick" if self.quick else ROOT / "docs/experiments"
+        self.partial = ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}.csv"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.begin, self.parts, self.sources, self.missing = time.time(), [], [], []
+        # Short chains are what the papers ran; that they disagree is part of the tables.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+
+    def data(self, path: str, instead: str) -> Path | None:
+        """A file of ../shared/data; None where it is not, and the page says what is used instead."""
+        file = DATA / path
+        if file.exists():
+            self.sources.append(f"{path}")
+            return file
+        self.sources.append(f"{instead}, since {path} is not here")
+        return None
+
+    def runs(self, cases, function) -> list[dict]:
+        """`function(**case)` for each case, a dictionary; each returns a list of dictionaries, a row of the CSV each.
+
+        Rows are written as they come: started again after an interruption, only what is missing is run.
+        """
+        cases = list(cases)
+        done = read_rows(self.partial)
+        for i, case in enumerate(cases):
+            key = {name: str(value) for name, value in case.items()}
+            if any(key.items() <= row.items() for row in done):
+                continue
+            if self.so_far:
+                self.missing.append(" ".join(key.values()))
+                continue
+            shown = " ".join(key.values())
+            print(f"{self.name}: {i + 1} of {len(cases)}, {shown}", end="", file=sys.stderr, flush=True)
+            begin, processor = time.time(), time.process_time()
+            found = function(**case)
+            print(f", {time.time() - begin:.1f} s ({time.process_time() - processor:.1f} of processors)", file=sys.stderr)
+            rows = [{**key, **{name: str(value) for name, value in row.items()}} for row in found]
+            append_rows(self.partial, rows)
+            done += rows
+        wanted = [{name: str(value) for name, value in case.items()} for case in cases]
+        rows = [row for key in wanted for row in done if key.items() <= row.items()]
+        write_rows(self.folder / f"{self.name}.csv", rows)
+        return [{name: as_number(value) for name, value in row.items()} for row in rows]
+
+    def say(self, text: str) -> None:
+        """A paragraph."""
+        self.parts.append(text)
+
+    def table(self, head, rows) -> None:
+        """A table of the page."""
+        lines = [head, ["---"] * len(head), *rows]
+        self.parts.append("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
+
+    def picture(self, figure, name: str, caption: str) -> None:
+        """A matplotlib figure."""
+        figure.savefig(self.folder / f"{name}.png", dpi=100, bbox_inches="tight")
+        self.parts.append(f"![{caption}]({name}.png)")
+
+    def finish(self) -> None:
+        """Writes the page; the next start runs everything anew."""
+        made = (
+            f"Made by `cargo xtask experiments {self.name}{' --quick' if self.quick else ''}`: seed {self.seed}, "
+            f"madbayes {version()}, {machine()}; every run is in [{self.name}.csv]({self.name}.csv). "
+            f"Data: {'; '.join(dict.fromkeys(self.sources)) or 'simulated'}."
+        )
+        if self.missing:
+            self.parts.insert(0, f"**Unfinished.** Not run yet: {', '.join(self.missing)}.")
+        page = "\n\n".join([f"# {self.title}", made, *self.parts]) + "\n"
+        (self.folder / f"{self.name}.md").write_text(page)
+        if not self.missing:
+            self.partial.unlink(missing_ok=True)
+        print(f"{self.name}: {time.time() - self.begin:.0f} s, {(self.folder / self.name).relative_to(ROOT)}.md", file=sys.stderr)
+
+
+def counted_pictures(experiment: Experiment) -> dict:
+    """Digits and scenes as counts, each with its classes: what Nguyen et al. (2017) cluster, or scikit-learn's small digits.
+
+    Pixels are in [0, 1], as counts of ink. A scene has 576 visual words, but of pictures of 32 x 32 pixels every 8 pixels, so that
+    each pixel is in 16 of them: they count as 36. (Whole, they say so much that every third scene is a cluster of its own.)
+    """
+    sets = {}
+    if digits := experiment.data("mnist/mnist_1000_X.npy", "the 8 x 8 digits of scikit-learn"):
+        sets["mnist"] = np.load(digits) / 255, np.load(digits.with_name("mnist_1000_y.npy"))
+    else:
+        X, y = load_digits(return_X_y=True)
+        sets["digits"] = X / 16, y
+    if scenes := experiment.data("counts/scene15_sift_bow.npz", "no scenes"):
+        with np.load(scenes) as arrays:
+            sets["scene15"] = arrays["counts_128"] / 16, arrays["labels"]
+    if experiment.quick:
+        sets = {name: (X[::5], y[::5]) for name, (X, y) in sets.items()}
+    return sets
+
+
+def labelled_sequences(experiment: Experiment) -> dict:
+    """Rows, true states, lengths of sequences and likelihood: movements, rooms by their WiFi, and three users' WiFi traces."""
+    sets = {}
+    if movements := experiment.data("sequences/mocap6.csv", "a simulated chain"):
+        cells = np.genfromtxt(movements, delimiter=",", skip_header=1, dtype=str)
+        actions, lengths = np.unique(cells[:, -1], return_inverse=True)[1], np.unique(cells[:, 0], return_counts=True)[1]
+        sets["mocap6"] = StandardScaler().fit_transform(cells[:, 2:-1].astype(float)), actions, lengths, "gaussian"
+    else:
+        X, states, _ = hidden_markov(2000, random_state=experiment.seed)
+        sets["simulated"] = X, states, [len(X)], "gaussian"
+    if rooms := experiment.data("sequences/wifi_localization.csv", "no rooms"):
+        cells = np.genfromtxt(rooms, delimiter=",", skip_header=1)
+        sets["wifi_localization"] = cells[:, :-1], cells[:, -1].astype(int), [len(cells)], "gaussian"
+    if traces := experiment.data("sequences/uji_wifi_4users.npz", "no WiFi traces"):
+        with np.load(traces) as arrays:
+            for user in (9, 13, 14):
+                rows = arrays["user"] == user
+                heard = arrays["rssi"][rows] > -128
+                floors = 10 * arrays["building"][rows] + arrays["floor"][rows]
+                sets[f"uji_wifi {user}"] = heard[:, heard.any(axis=0)].astype(float), floors, [len(floors)], "multinomial"
+    return dict(list(sets.items())[:2]) if experiment.quick else sets
+
+
+def mean_and_spread(values, digits: int = 3) -> str:
+    """.512 (.03), as the papers write it."""
+    return f"{np.mean(values):.{digits}f} ({np.std(values):.{digits}f})"
+
+
+def group(rows: list[dict], *names: str) -> dict:
+    """Rows by the values of these columns, in order of appearance."""
+    groups: dict = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def column(rows: list[dict], name: str) -> np.ndarray:
+    """A column of rows."""
+    return np.array([row[name] for row in rows])
+
+
+def version() -> str:
+    """Of the package, with the commit that `cargo xtask experiments` built it from."""
+    commit = os.environ.get("MADBAYES_COMMIT")
+    return f"{madbayes.__version__} ({commit})" if commit else madbayes.__version__
+
+
+def machine() -> str:
+    """Processor and system."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next((line.split(": ")[1] for line in info.read_text().splitlines() if line.startswith("model name")), model)
+    return f"{os.cpu_count()} x {model}, {platform.system()}, Python {platform.python_version()}"
+
+
+def as_number(text: str):
+    """A whole number, a number or the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def read_rows(path: Path) -> list[dict]:
+    """The rows of a CSV file; none if there is none."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append_rows(path: Path, rows: list[dict]) -> None:
+    """Adds rows at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    begins = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        if begins:
+            writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_rows(path: Path, rows: list[dict]) -> None:
+    """A whole CSV file."""
+    path.unlink(missing_ok=True)
+    append_rows(path, rows)

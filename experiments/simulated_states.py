@@ -1,0 +1,33 @@
+"""Does the infinite hidden Markov model find five simulated states? All concentrations are drawn, all else is by default."""
+
+from common import Experiment, column, group
+from madbayes import InfiniteHMM
+from madbayes.simulate import hidden_markov
+from sklearn.metrics import adjusted_rand_score
+
+experiment = Experiment(__file__, "Simulated chains of five states")
+SEEDS, SWEEPS, LENGTHS = (10, 200, (2_000, 10_000)) if not experiment.quick else (2, 50, (500,))
+
+
+def run(length, sampler):
+    found = []
+    for seed in range(SEEDS):
+        X, states, _ = hidden_markov(length, n_states=5, random_state=seed)
+        model = InfiniteHMM(sampler=sampler, n_sweeps=SWEEPS, n_chains=1, random_state=seed).fit(X)
+        agreement = adjusted_rand_score(states, model.states_)
+        found.append({"seed": seed, "k": model.n_states_, "ari": agreement, "certainty": model.certainty_.mean()})
+    return found
+
+
+rows = experiment.runs([{"length": length, "sampler": sampler} for length in LENGTHS for sampler in ("beam", "direct")], run)
+experiment.say(
+    f"Rows of five round states of unit variance in two columns, the closest 4 apart, staying with probability 0.95; {SEEDS} sequences, "
+    f"{SWEEPS} sweeps from DP-means. Agreement is the adjusted Rand index with the true states, certainty the mean of `certainty_`."
+)
+table = []
+for (length, sampler), some in group(rows, "length", "sampler").items():
+    agreement = column(some, "ari")
+    right = f"{sum(column(some, 'k') == 5)} of {SEEDS}"
+    table.append([length, sampler, right, f"{agreement.mean():.4f}", f"{agreement.min():.4f}", f"{column(some, 'certainty').mean():.4f}"])
+experiment.table(["rows", "sampler", "5 states", "mean agreement", "least", "certainty"], table)
+experiment.finish()
