@@ -71,6 +71,8 @@ class Experiment:
         """
         cases = list(cases)
         done = read_rows(self.partial)
+        if self.so_far and not done:
+            sys.exit(f"{self.name}: no run is unfinished")
         for i, case in enumerate(cases):
             key = {name: str(value) for name, value in case.items()}
             if any(key.items() <= row.items() for row in done):

@@ -43,6 +43,12 @@ def test_runs_go_on_where_they_were_interrupted(common, monkeypatch):
     assert seen == [0, 1, 2, 2, 3]
     assert [(row["case"], row["draw"], row["value"]) for row in rows] == [(c, d, c + d / 2) for c in range(4) for d in range(2)]
     experiment.finish()
+    written = (experiment.folder / "name.csv").read_text()
+    monkeypatch.setattr(sys, "argv", ["name.py", "--so-far"])
+    with pytest.raises(SystemExit, match="no run is unfinished"):
+        common.Experiment("name.py", "A title").runs(cases, run)
+    assert (experiment.folder / "name.csv").read_text() == written
+    monkeypatch.setattr(sys, "argv", ["name.py"])
     common.Experiment("name.py", "A title").runs(cases, run)
     assert seen[5:] == [0, 1, 2, 3], "what is finished runs anew"
 
