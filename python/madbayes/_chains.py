@@ -88,7 +88,10 @@ def warn_redundant(likelihood: str, rows: Any, columns: list[str]) -> None:
         return
     kinds = ("the same in every row", "a linear combination of other columns")
     for found, fault in zip(_core.redundant_columns(rows), kinds, strict=True):
-        if found:
+        # Where nothing varies there is nothing to be said.
+        if 0 < len(found) < len(columns):
             named = ", ".join(columns[j] for j in found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
-            what = f"column {named} is" if len(found) == 1 else f"columns {named} are"
-            warn_caller(f"{what} {fault}: it says nothing about groups and makes them fewer; leave it out")
+            one = len(found) == 1
+            what = f"column {named} is" if one else f"columns {named} are"
+            advice = "it says nothing, but groups become fewer; leave it out"
+            warn_caller(f"{what} {fault}: {advice if one else advice.replace('it says', 'they say').replace('leave it', 'leave them')}")

@@ -301,7 +301,8 @@ impl Answer<'_> {
             out += &format!("  {d} x {d}, variances {}, ...\n", variances.join(", "));
         }
         if guessed {
-            out += "such a guess suits clusters that are nearly round; give what you know of them with --covariance-prior\n";
+            out += "such a guess suits clusters that are nearly round, and long ones are usually not found with it: give what you know of them with \
+                    --covariance-prior, or try madbayes mixture, which learns every shape\n";
         }
         out
     }

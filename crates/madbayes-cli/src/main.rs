@@ -14,6 +14,7 @@ mod choice;
 mod cluster;
 mod cluster_counts;
 mod cluster_covariance;
+mod convergence;
 mod demo;
 mod demo_table;
 mod draw;

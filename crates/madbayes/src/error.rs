@@ -49,7 +49,7 @@ pub enum Error {
         wanted: usize,
     },
     /// A saved model that cannot be read.
-    #[error("cannot read the model: {found}; {help}")]
+    #[error("cannot read what was saved: {found}; {help}")]
     Model {
         /// What was found.
         found: String,

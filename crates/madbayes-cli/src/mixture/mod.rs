@@ -9,6 +9,7 @@ mod report;
 use crate::agreement::Agreement;
 use crate::arguments::{LikelihoodName, MixtureArguments};
 use crate::cluster::{selection, write};
+use crate::convergence::LARGEST_R_HAT;
 use crate::output::{check_targets, hint, make_folder, to_file, to_whole_file};
 use crate::read::{Input, Labels, Selection, Values, read, read_counts};
 use crate::redundancy;
@@ -23,10 +24,6 @@ use madbayes::structure::CompactPartition;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
-
-/// Chains whose R-hat is above this disagree, and above the other they agree only roughly.
-const LARGEST_R_HAT: f64 = 1.1;
-const GOOD_R_HAT: f64 = 1.01;
 
 pub fn run(arguments: &MixtureArguments) -> Result<()> {
     let (file, resume) = (Path::new(&arguments.input.file), arguments.chains.resume.as_deref());

@@ -2,7 +2,8 @@
 
 use super::files::row_number;
 use super::parameters::name_of;
-use super::{Answer, Clusters, GOOD_R_HAT, LARGEST_R_HAT, pictures};
+use super::{Answer, Clusters, pictures};
+use crate::convergence::{stopped_after, verdict};
 use crate::number::{count, number, plural, table};
 use crate::resumed::named;
 use crate::separation;
@@ -52,7 +53,11 @@ fn headline(answer: &Answer) -> String {
         return out + "; stopped before a draw was kept, so nothing says how sure that is";
     }
     let share = answer.distribution.get(&k).copied().unwrap_or(0.0);
-    out += &format!("; {:.0}% of sweeps have {}", 100.0 * share, if k == 1 { "one" } else { "as many" });
+    if share >= 0.005 {
+        out += &format!("; {:.0}% of sweeps have {}", 100.0 * share, if k == 1 { "one" } else { "as many" });
+    } else {
+        out += "; hardly a sweep has as many";
+    }
     // The least and the most clusters, a twentieth of the sweeps left out on either side.
     let (mut below, mut low, mut high) = (0.0, None, k);
     for (&k, share) in &answer.distribution {
@@ -169,12 +174,7 @@ fn diagnosis(answer: &Answer) -> String {
         };
         answer.diagnosed().iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
     };
-    let verdict = match answer.largest_r_hat() {
-        good if good <= GOOD_R_HAT => "the chains agree",
-        fair if fair <= LARGEST_R_HAT => "the chains agree roughly; more --sweeps make it sure",
-        apart if apart > LARGEST_R_HAT => "THE CHAINS DISAGREE OR STILL MOVE: raise --sweeps",
-        _ => "too few sweeps to tell",
-    };
+    let verdict = verdict(answer.largest_r_hat(), fit.chains.len());
     let mut out = format!("R-hat {}: {verdict}\n", listed(fit.r_hat, &|r| format!("{r:.3}")));
     let kept =
         answer.fit.chains.iter().map(|chain| chain.n_groups.len().saturating_sub(answer.mixture.schedule.burn_in));
@@ -243,7 +243,7 @@ fn prior(answer: &Answer) -> String {
 
 fn tail(answer: &Answer) -> String {
     let (fit, mixture) = (answer.fit, answer.mixture);
-    let state = if fit.stopped { "stopped early, " } else { "" };
+    let state = stopped_after(fit.stopped, fit.chains.iter().map(|chain| chain.n_groups.len()));
     format!(
         "{state}{} of {} ({} burn-in, every {} kept), {} likelihood, seed {}, {:.3} s\n",
         plural(fit.chains.len(), "chain"),

@@ -124,6 +124,9 @@ impl Job<'_> {
         let truth = table.labels.as_ref();
         let agreement = truth.map(|truth| Agreement::new(truth, fit.estimate.labels())).transpose()?;
         let answer = Answer { hmm: &hmm, table, cut, fit: &fit, agreement, seconds };
+        if !quiet {
+            answer.disagreement().iter().for_each(|text| hint(text));
+        }
         if let Some(folder) = &arguments.plots {
             answer.write_plots(folder)?;
         }

@@ -2,6 +2,7 @@
 
 use super::Cut;
 use crate::agreement::Agreement;
+use crate::convergence::{LARGEST_R_HAT, stopped_after, verdict};
 use crate::number::{count, number, plural, table};
 use crate::output::make_folder;
 use crate::read::Table;
@@ -16,8 +17,6 @@ use std::path::Path;
 
 /// States shown in the tables.
 const MOST_STATES: usize = 12;
-/// Chains whose R-hat is above this disagree.
-const LARGEST_R_HAT: f64 = 1.1;
 const TITLE: &str = "States";
 
 /// A fit with all that is said about it.
@@ -114,6 +113,22 @@ impl Answer<'_> {
         self.fit.r_hat.iter().all(|r| r.is_nan() || *r <= LARGEST_R_HAT)
     }
 
+    /// The largest R-hat of those that are known; NaN where that of the log joint is not.
+    fn largest_r_hat(&self) -> f64 {
+        let known = self.fit.r_hat.iter().copied().filter(|r| !r.is_nan());
+        if self.fit.r_hat[1].is_nan() { f64::NAN } else { known.fold(1.0, f64::max) }
+    }
+
+    /// What to do where chains do not agree.
+    pub fn disagreement(&self) -> Option<String> {
+        (!self.fit.stopped && self.largest_r_hat() > LARGEST_R_HAT).then(|| {
+            format!(
+                "chains disagree or still move (an R-hat is above {LARGEST_R_HAT}): another run may answer otherwise; raise --sweeps, and \
+                 compare --start random and --sampler direct by their log joint"
+            )
+        })
+    }
+
     pub fn text(&self) -> String {
         let (fit, k) = (self.fit, self.fit.estimate.n_groups());
         let mut out = format!(
@@ -140,12 +155,13 @@ impl Answer<'_> {
         out += &separation::line(self.hmm.discriminative, "state");
         let told = |r: f64| if r.is_nan() { "unknown".to_string() } else { format!("{r:.2}") };
         out += &format!(
-            "R-hat {} (states), {} (log joint), {} (concentration), {} (gamma): near 1 the chains agree, above 1.1 raise \
-             --sweeps\n{} of {} sweeps in {} s, seed {}\n",
+            "R-hat {} (states), {} (log joint), {} (concentration), {} (gamma): {}\n{}{} of {} sweeps in {} s, seed {}\n",
             told(fit.r_hat[0]),
             told(fit.r_hat[1]),
             told(fit.r_hat[2]),
             told(fit.r_hat[3]),
+            verdict(self.largest_r_hat(), fit.chains.len()),
+            stopped_after(fit.stopped, fit.chains.iter().map(|chain| chain.n_states.len())),
             plural(fit.chains.len(), "chain"),
             self.hmm.schedule.sweeps,
             number(self.seconds),

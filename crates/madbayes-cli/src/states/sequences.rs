@@ -3,7 +3,7 @@
 use crate::arguments::InputArguments;
 use crate::cluster::selection;
 use crate::read::{Input, Labels, Table, read};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use madbayes::structure::Sequences;
 use std::collections::HashSet;
 
@@ -33,7 +33,11 @@ pub fn read_with_sequences(
     }
     chosen.exclude.extend(label_column.clone());
     // The reader takes one column beside the data: it reads the names of the sequences first, then the labels.
-    let named = read(&source, &chosen)?;
+    let as_it_was_named = |error: anyhow::Error| match format!("{error:#}") {
+        text if text.contains("--label-column") => anyhow!(text.replace("--label-column", "--sequence-column")),
+        _ => error,
+    };
+    let named = read(&source, &chosen).map_err(as_it_was_named)?;
     let names = named.labels.clone().map_or(vec![], |labels| labels.values);
     let cut = cut(name, &names)?;
     if label_column.is_none() {

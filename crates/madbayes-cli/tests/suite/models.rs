@@ -186,7 +186,7 @@ fn a_damaged_model_is_refused_with_the_reason() {
     let refused = |content: &str, words: &[&str]| {
         folder.write("model.json", content);
         let message = folder.mistake("assign --model model.json blobs.csv");
-        says(&message, &["model.json", "cannot read the model"]);
+        says(&message, &["model.json", "cannot read what was saved"]);
         says(&message, words);
     };
     refused(&whole[..whole.len() / 2], &["not whole JSON", "damaged", "fit it again"]);

@@ -167,9 +167,10 @@ impl HmmSampler {
         let chains = workers.map(chains, |number| {
             let (mut kernel, state, mut rng) = begin(number)?;
             let done = state.map_or(0, |state| state.sweeps);
+            kernel = kernel.after(done);
             if let Some(separation) = separation {
                 let hyperplanes = separation.hyperplanes(self.seed, number, threads.clone());
-                kernel = kernel.separated_by(hyperplanes, state.and_then(|state| state.hyperplanes.as_ref()), done);
+                kernel = kernel.separated_by(hyperplanes, state.and_then(|state| state.hyperplanes.as_ref()));
             }
             let chain = run_hmm_chain(number, &mut kernel, done, self.schedule, &mut rng, watch);
             let _ = watch.step(&Step::Run { run: number, of: chains });

@@ -24,7 +24,7 @@ pub type MakeEmissions<'a, 'g> = &'a (dyn Fn() -> Result<Box<dyn Emissions + 'g>
 pub enum HmmMethod {
     /// Row by row, transitions and parameters integrated out: slow to change where neighbours hold a row fast.
     Direct,
-    /// All rows of a sequence at once, transitions and parameters drawn.
+    /// All rows of a sequence at once, transitions and parameters drawn; one sweep in four row by row.
     #[default]
     Beam,
 }
@@ -36,8 +36,14 @@ pub struct HmmKernel<'g> {
     groups: Box<dyn Emissions + 'g>,
     term: Option<Separated<'g>>,
     method: HmmMethod,
+    /// Sweeps over.
+    sweeps: usize,
     sequences: Sequences,
 }
+
+/// One sweep in so many goes row by row under beam sampling too: a new state there has parameters from the prior, which hit hardly a
+/// row where there are many columns, so that the number of states would stay what it is. Both leave the same law unchanged.
+const ROW_BY_ROW: usize = 4;
 
 impl<'g> HmmKernel<'g> {
     /// With rows in states 0..K, none of them empty; `weights` are drawn where there are none yet, by `sticks`, which goes on
@@ -54,19 +60,26 @@ impl<'g> HmmKernel<'g> {
         let mut seats = HdpSeats::new(hdp, values, sequences, sticks);
         seats.seat(states, weights);
         let (labels, sequences) = (LiveLabels::new(states), sequences.clone());
-        let mut kernel = HmmKernel { labels, seats, groups, term: None, method, sequences };
+        let mut kernel = HmmKernel { labels, seats, groups, term: None, method, sweeps: 0, sequences };
         kernel.form_groups();
         kernel
     }
 
-    /// With a discriminative term, `done` sweeps being over.
-    pub fn separated_by(self, hyperplanes: Hyperplanes<'g>, state: Option<&HyperplaneState>, done: usize) -> Self {
-        HmmKernel { term: Some(Separated::new(hyperplanes, state, done)), ..self }
+    /// `done` sweeps being over.
+    pub fn after(self, done: usize) -> Self {
+        HmmKernel { sweeps: done, ..self }
+    }
+
+    /// With a discriminative term.
+    pub fn separated_by(self, hyperplanes: Hyperplanes<'g>, state: Option<&HyperplaneState>) -> Self {
+        HmmKernel { term: Some(Separated::new(hyperplanes, state, self.sweeps)), ..self }
     }
 
     /// One step. Stopped by the watch, it leaves a state that is no draw.
     pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
-        let HmmKernel { labels, seats, groups, term, method, sequences } = self;
+        let HmmKernel { labels, seats, groups, term, method, sweeps, sequences } = self;
+        *sweeps += 1;
+        let method = if sweeps.is_multiple_of(ROW_BY_ROW) { HmmMethod::Direct } else { *method };
         let hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
         match method {
             HmmMethod::Direct => {

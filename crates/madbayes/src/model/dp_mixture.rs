@@ -392,7 +392,7 @@ impl DpMixture {
     }
 
     /// A start that needs no other fit.
-    fn plain_start(&self, n_rows: usize) -> Result<ChainStart> {
+    pub(super) fn plain_start(&self, n_rows: usize) -> Result<ChainStart> {
         if self.start != MixtureStart::Random {
             return Ok(ChainStart::One);
         }

@@ -137,7 +137,16 @@ impl HmmRun {
         Sequences::new(&self.lengths, self.rows.n_rows).map_err(|error| error.to_string())?;
         self.law.check(d).map_err(|error| error.to_string())?;
         self.hmm.schedule.check().map_err(|error| error.to_string())?;
+        if self.chains.len() != self.hmm.chains {
+            return Err(format!("it has {} chains of {}", self.chains.len(), self.hmm.chains));
+        }
         for chain in &self.chains {
+            let positive = |x: f64| x.is_finite() && x > 0.0;
+            if !(chain.values.iter().flat_map(|values| [values.concentration, values.gamma]).all(positive)
+                && chain.ln_joint.iter().all(|x| x.is_finite()))
+            {
+                return Err("a trace has numbers that no chain has".into());
+            }
             let sweeps = chain.state.sweeps;
             if [chain.n_states.len(), chain.ln_joint.len(), chain.values.len()] != [sweeps; 3] {
                 return Err("the traces of a chain are not as long as its sweeps".into());

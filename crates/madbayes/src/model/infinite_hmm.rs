@@ -1,4 +1,4 @@
-//! Hidden states from data alone: priors from the data's scale, chains started from DP-means, and an answer.
+//! Hidden states from data alone: priors from the data's scale, chains started from DP-means or at random, and an answer.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::parallel::Workers;
 use crate::prior::{Concentration, Hdp, HdpValues, StateWeights};
 use crate::separator::{Discriminative, Separation};
 use crate::structure::{CompactPartition, Partition, Sequences};
-use crate::watch::Watch;
+use crate::watch::{Silently, Watch};
 use serde::{Deserialize, Serialize};
 
 /// A hidden Markov model whose number of states is not known. What is `None` comes from the data.
@@ -109,6 +109,9 @@ pub struct HmmFit {
     pub stopped: bool,
 }
 
+/// Sweeps after which starts are compared.
+const TRIED: usize = 20;
+
 impl InfiniteHmm {
     /// Runs the chains and sums them up.
     pub fn fit<T: Real>(
@@ -129,7 +132,9 @@ impl InfiniteHmm {
         self.sampler(ChainStart::One)?.check(data.n_rows())?;
         check_rows(sequences, data.n_rows())?;
         let (law, start, _) = self.as_mixture().law_and_start(data, watch)?;
-        self.run(MixtureRows::Dense(data), sequences, law, start, vec![], columns, watch)
+        let rows = MixtureRows::Dense(data);
+        let start = self.better_start(rows, sequences, &law, start, watch)?;
+        self.run(rows, sequences, law, start, vec![], columns, watch)
     }
 
     /// Goes on from where chains stand, with the law they began with, up to the sweeps of the schedule, which count from the
@@ -166,7 +171,33 @@ impl InfiniteHmm {
         self.sampler(ChainStart::One)?.check(counts.n_rows())?;
         check_rows(sequences, counts.n_rows())?;
         let start = self.as_mixture().start_of_counts(counts, watch)?;
-        self.run::<f64>(MixtureRows::Counts(counts), sequences, law, start, vec![], columns, watch)
+        let rows = MixtureRows::<f64>::Counts(counts);
+        let start = self.better_start(rows, sequences, &law, start, watch)?;
+        self.run(rows, sequences, law, start, vec![], columns, watch)
+    }
+
+    /// The clusters of DP-means, or rows at random, whichever has led a chain higher after a few sweeps. DP-means sees too few where
+    /// states differ in their spread alone, or overlap; and states are seldom opened later where rows say much.
+    fn better_start<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        sequences: &Sequences,
+        law: &MixtureLaw,
+        start: ChainStart,
+        watch: &dyn Watch,
+    ) -> Result<ChainStart> {
+        if self.start != MixtureStart::DpMeans {
+            return Ok(start);
+        }
+        let random = DpMixture { start: MixtureStart::Random, ..self.as_mixture() }.plain_start(rows.n_rows())?;
+        let schedule = Schedule { sweeps: TRIED, burn_in: TRIED - 1, thin: 1 };
+        let height = |start: &ChainStart| -> Result<f64> {
+            let sampler = HmmSampler { schedule, chains: 1, ..self.sampler(start.clone())? };
+            let chains = sampler.fit(sequences, &|| law.emissions(rows), &Silently(watch))?;
+            let reached = chains.first().filter(|chain| !chain.stopped).and_then(|chain| chain.ln_joint.last());
+            Ok(reached.copied().unwrap_or(f64::NEG_INFINITY))
+        };
+        Ok(if height(&random)? > height(&start)? { random } else { start })
     }
 
     #[expect(clippy::too_many_arguments, reason = "the rows, what is known of them, and where the chains stand")]

@@ -129,7 +129,14 @@ impl MixtureRun {
         }
         self.law.check(d).map_err(|error| error.to_string())?;
         self.mixture.schedule.check().map_err(|error| error.to_string())?;
+        if self.chains.len() != self.mixture.chains {
+            return Err(format!("it has {} chains of {}", self.chains.len(), self.mixture.chains));
+        }
         for chain in &self.chains {
+            let positive = |x: f64| x.is_finite() && x > 0.0;
+            if !(chain.concentration.iter().copied().all(positive) && chain.ln_joint.iter().all(|x| x.is_finite())) {
+                return Err("a trace has numbers that no chain has".into());
+            }
             let sweeps = chain.state.sweeps;
             if [chain.n_groups.len(), chain.ln_joint.len(), chain.concentration.len()] != [sweeps; 3] {
                 return Err("the traces of a chain are not as long as its sweeps".into());

@@ -113,7 +113,8 @@ fn the_published_rule_runs_and_draws_other_states_than_the_exact_one(
     let exact = exact(Factor::Logistic);
     let paper = separation(&inputs, term(NewCluster::Paper));
     let found = distance(&run(&sampler(method, 20_000), None, Some(&paper)), &exact);
-    assert!(found > 0.03, "{found}");
+    // Where one sweep in four of beam sampling goes row by row, it is 0.019.
+    assert!(found > 0.012, "{found}");
 }
 
 #[rstest]
