@@ -301,6 +301,14 @@ impl<'a, T: Real> Data<'a, T> {
         &self.spreads
     }
 
+    /// Some of these rows, gathered in `values` with their `weights`, about the same reference point. None without weight.
+    pub(crate) fn sample<'b>(&self, values: &'b [T], weights: Option<&'b [f64]>) -> Option<Data<'b, T>> {
+        let rows = Rows::new(values, self.n_columns()).ok()?;
+        let total_weight = weights.map_or(rows.n_rows() as f64, |w| w.iter().sum());
+        let (reference, ranges, spreads) = (self.reference.clone(), self.ranges.clone(), self.spreads.clone());
+        (total_weight > 0.0).then_some(Data { rows, weights, reference, ranges, spreads, total_weight })
+    }
+
     /// Number of chunks in a scan.
     pub fn n_chunks(&self) -> usize {
         self.n_rows().div_ceil(CHUNK)

@@ -129,13 +129,17 @@ impl DpMeans {
         let run = Run {
             data,
             goal: self.goal,
+            opens_above: self.goal.penalty(),
             workers,
             watch,
             number,
             max_passes: self.max_passes,
             tolerance: self.tolerance,
         };
-        let offsets = self.start.offsets(data, &self.goal, &mut rng, watch);
+        let offsets = match (self.goal, &self.start, self.algorithm) {
+            (Goal::Penalty { penalty, .. }, Start::PlusPlus, Algorithm::Parallel) => run.grown(penalty, &mut rng),
+            _ => self.start.offsets(data, &self.goal, &mut rng, watch),
+        };
         let mut state = State::new(offsets, data.n_rows(), data.n_columns());
         match self.algorithm {
             Algorithm::Parallel => run.polish(&mut state),

@@ -3,6 +3,7 @@
 //! counts, by Kullback-Leibler divergence.
 
 mod bisect;
+mod bounded_passes;
 mod clustering;
 mod collapsed;
 mod divergence;
@@ -11,6 +12,7 @@ mod features;
 mod finish;
 mod full_covariance;
 mod goal;
+mod grow;
 mod known_splits;
 mod ladder;
 mod moves;

@@ -21,7 +21,10 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
 const TRIAL_WORK: f64 = 1e9;
+const PENALTY_TRIAL_WORK: f64 = 1e6;
 const MOST_TRIALS: f64 = 64.0;
+/// A split of large data must lower the loss by this many times the tolerance.
+const SPLITS: f64 = 400.0;
 /// A move must lower the objective by this share of it.
 const WORTHWHILE: f64 = 1e-10;
 
@@ -88,7 +91,8 @@ impl<T: Real> Run<'_, T> {
     fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
         let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
-        let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
+        let budget = if self.goal.penalty() > 0.0 { PENALTY_TRIAL_WORK } else { TRIAL_WORK };
+        let most = (budget / work).min(MOST_TRIALS) as usize;
         for plan in self.hopeful_plans(state, options, most) {
             let mut changed = state.clone();
             self.apply(&mut changed, options, &plan);
@@ -168,6 +172,7 @@ impl<T: Real> Run<'_, T> {
         };
         match self.goal {
             Goal::Penalty { penalty, .. } => {
+                let share = self.least_split(state);
                 for merge in &options.merges {
                     if merge.cost < penalty - least && !taken[merge.keep] && !taken[merge.close] {
                         take_merge(&mut plan, &mut taken, merge);
@@ -175,7 +180,7 @@ impl<T: Real> Run<'_, T> {
                 }
                 for &k in &options.by_gain {
                     let room = state.k() - plan.merges.len() + plan.splits.len() < self.goal.cap();
-                    if room && gain(&options.splits, k) > penalty + least && !taken[k] {
+                    if room && gain(&options.splits, k) > (penalty + least).max(share) && !taken[k] {
                         taken[k] = true;
                         plan.splits.push(k);
                     }
@@ -210,6 +215,12 @@ impl<T: Real> Run<'_, T> {
             take_merge(&mut plan, &mut taken, merge);
         }
         plan
+    }
+
+    /// What a split must gain for K to grow, beside the penalty.
+    fn least_split(&self, state: &State) -> f64 {
+        let small = self.data.n_rows() * self.data.n_columns() < 1 << 16;
+        if small { 0.0 } else { SPLITS * self.tolerance * state.objective(&self.goal) }
     }
 
     /// By how much a move must lower the objective, or rounding could move in circles.
@@ -253,6 +264,7 @@ impl<T: Real> Run<'_, T> {
 
     /// Carries out a plan: labels, means, weights and losses stay exact.
     fn apply(&self, state: &mut State, options: &Options, plan: &Plan) {
+        state.bounds = None;
         let d = self.data.n_columns();
         for merge in &plan.merges {
             let (i, j) = (merge.keep, merge.close);

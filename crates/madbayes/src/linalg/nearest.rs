@@ -97,7 +97,8 @@ impl<T: Real> FrozenCentres<T> {
         on_this_processor(Nearest { centres: self, rows, reference, labels });
     }
 
-    /// `nearest`, to be inlined into a larger kernel.
+    /// `nearest`, to be inlined into a larger kernel. `others`, where given, receives a distance that no other centre is nearer
+    /// than; 0 where rounding cannot tell.
     ///
     /// # Safety
     /// `FUSED` and `WIDE` only inside a kernel that runs with them.
@@ -107,13 +108,14 @@ impl<T: Real> FrozenCentres<T> {
         rows: Rows<T>,
         reference: &[T],
         labels: &mut [u32],
+        others: Option<&mut [f32]>,
     ) {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             match (FUSED, WIDE) {
-                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, labels),
-                (true, false) => nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, labels),
-                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, labels),
+                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, labels, others),
+                (true, false) => nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, labels, others),
+                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, labels, others),
             }
         }
     }
@@ -141,7 +143,7 @@ impl<T: Real> Kernel for Nearest<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels) };
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels, None) };
     }
 }
 
@@ -156,6 +158,7 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     reference: &[V::Number],
     centres: &FrozenCentres<V::Number>,
     labels: &mut [u32],
+    mut others: Option<&mut [f32]>,
 ) {
     let panels = &centres.panels;
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
@@ -177,7 +180,8 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
     let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
-    for (values, labels) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)) {
+    let mut beyond = [V::Number::default(); LARGEST_BLOCK];
+    for (number_of_block, (values, labels)) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)).enumerate() {
         turn(values, reference, lanes, &mut block);
         // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
         unsafe {
@@ -226,12 +230,23 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 let gap = second[half].multiply_add(minus_one, best[half]);
                 index[half].store(indices.as_mut_ptr().add(half * V::LANES));
                 gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
+                // |x - second|^2 less what it may be rounded by.
+                let distance = second[half].multiply_add(minus_two, norms[half]);
+                let doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
+                doubt.multiply_add(minus_one, distance).store(beyond.as_mut_ptr().add(half * V::LANES));
             }
         }
         for (l, label) in labels.iter_mut().enumerate() {
             *label = indices[l].into() as u32;
             if doubtful[l] > V::Number::default() {
                 *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference);
+            }
+        }
+        if let Some(others) = &mut others {
+            for (l, other) in others[number_of_block * lanes..].iter_mut().take(labels.len()).enumerate() {
+                let square: f64 = beyond[l].into();
+                let known = doubtful[l] == V::Number::default() && square > 0.0;
+                *other = if known { (square.sqrt() as f32).next_down() } else { 0.0 };
             }
         }
     }
@@ -340,9 +355,9 @@ mod tests {
         unsafe {
             match centres.panels.width {
                 NARROW_PANEL => {
-                    nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(rows, &[0.0; 5], &centres, &mut plain)
+                    nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(rows, &[0.0; 5], &centres, &mut plain, None)
                 }
-                _ => nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, &mut plain),
+                _ => nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, &mut plain, None),
             }
         }
         assert_eq!(best, plain);
