@@ -56,8 +56,10 @@ impl Bounds {
 impl Tallies {
     /// From an assignment to these centres: sum w |x|^2 = loss + 2 c'sum w x - W |c|^2.
     fn new(found: &Assignment, centres: &[f64], d: usize) -> Self {
-        let clusters = centres.chunks_exact(d).zip(found.sums.chunks_exact(d)).zip(found.losses.iter().zip(&found.weights));
-        let squares = clusters.map(|((c, sum), (loss, weight))| loss + 2.0 * dot(c, sum) - weight * dot(c, c)).collect();
+        let clusters =
+            centres.chunks_exact(d).zip(found.sums.chunks_exact(d)).zip(found.losses.iter().zip(&found.weights));
+        let squares =
+            clusters.map(|((c, sum), (loss, weight))| loss + 2.0 * dot(c, sum) - weight * dot(c, c)).collect();
         let (counts, weights, sums) = (found.counts.clone(), found.weights.clone(), found.sums.clone());
         Tallies { counts, weights, sums, squares }
     }
@@ -121,12 +123,7 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// Gives rows to their nearest centres; how many changed, and which are far.
-    fn reassign(
-        &self,
-        bounds: &mut Bounds,
-        state: &mut State,
-        penalty: f64,
-    ) -> ControlFlow<(), (usize, Vec<FarRow>)> {
+    fn reassign(&self, bounds: &mut Bounds, state: &mut State, penalty: f64) -> ControlFlow<(), (usize, Vec<FarRow>)> {
         let d = self.data.n_columns();
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), d);
         let shifts = Shifts::new(&bounds.anchors, &bounds.radii(&state.labels, state.k()), &centres, self.workers);

@@ -3,6 +3,7 @@
 use super::clustering::Clustering;
 use super::passes::{Run, State};
 use super::restarts::{Restarts, restarts_within_budget};
+use super::start::first_seeds;
 use super::{Goal, Start};
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
@@ -130,16 +131,19 @@ impl DpMeans {
             data,
             goal: self.goal,
             opens_above: self.goal.penalty(),
+            others: 0.0,
             workers,
             watch,
             number,
             max_passes: self.max_passes,
             tolerance: self.tolerance,
         };
-        let offsets = match (self.goal, &self.start, self.algorithm) {
-            (Goal::Penalty { penalty, .. }, Start::PlusPlus, Algorithm::Parallel) => run.grown(penalty, &mut rng),
-            _ => self.start.offsets(data, &self.goal, &mut rng, watch),
+        let grows = self.algorithm == Algorithm::Parallel && self.goal.penalty() > 0.0;
+        let offsets = match &self.start {
+            Start::PlusPlus if grows => first_seeds(data, &self.goal, &mut rng, watch),
+            start => start.offsets(data, &self.goal, &mut rng, watch),
         };
+        let offsets = if grows { run.grown(offsets, &mut rng) } else { offsets };
         let mut state = State::new(offsets, data.n_rows(), data.n_columns());
         match self.algorithm {
             Algorithm::Parallel => run.polish(&mut state),

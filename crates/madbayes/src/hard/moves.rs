@@ -6,10 +6,11 @@
 
 use super::Goal;
 use super::known_splits::{KnownSplits, Split};
-use super::passes::{Run, State};
+use super::passes::{MUCH_WORK, Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
 use crate::watch::Step;
+use std::f64::consts::FRAC_2_PI;
 
 /// A trial is worth making when the split gains at least this share of what the merge costs.
 const HOPE: f64 = 0.3;
@@ -21,10 +22,9 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
 const TRIAL_WORK: f64 = 1e9;
-const PENALTY_TRIAL_WORK: f64 = 1e6;
 const MOST_TRIALS: f64 = 64.0;
-/// A split of large data must lower the loss by this many times the tolerance.
-const SPLITS: f64 = 400.0;
+/// Clusters double from round to round.
+const GROWTH_ROUNDS: usize = 32;
 /// A move must lower the objective by this share of it.
 const WORTHWHILE: f64 = 1e-10;
 
@@ -56,7 +56,7 @@ impl<T: Real> Run<'_, T> {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         let mut known = KnownSplits::default();
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        while self.passes_left(state) > 0 {
+        while self.passes_left(state) > 0 && self.splits_all(state) {
             let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
@@ -66,6 +66,27 @@ impl<T: Real> Run<'_, T> {
         }
         while !state.stopped && self.passes_left(state) > 0 {
             self.settle(state, self.tolerance, self.passes_left(state));
+            let splits = self.splits_all(state);
+            let options = if splits { self.options(state, &mut known) } else { self.merges_only(state) };
+            let Some(options) = options else { break };
+            if !self.certain_moves(state, &options) {
+                break;
+            }
+        }
+    }
+
+    /// Whether splits are sought among all rows. Where K is free the objective of large data has no end of them: they are left to
+    /// the sample that the run starts from.
+    fn splits_all(&self, state: &State) -> bool {
+        self.goal.penalty() == 0.0 || state.work < MUCH_WORK
+    }
+
+    /// Moves and passes in turn until no certain move is left: the growth of a sample, whose objective is not that of all rows.
+    pub fn grow(&self, state: &mut State) {
+        let mut known = KnownSplits::default();
+        for _ in 0..GROWTH_ROUNDS {
+            state.trace.clear();
+            self.settle(state, TRIAL_TOLERANCE, PASSES_BETWEEN_MOVES);
             let Some(options) = self.options(state, &mut known) else { break };
             if !self.certain_moves(state, &options) {
                 break;
@@ -91,8 +112,7 @@ impl<T: Real> Run<'_, T> {
     fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
         let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
-        let budget = if self.goal.penalty() > 0.0 { PENALTY_TRIAL_WORK } else { TRIAL_WORK };
-        let most = (budget / work).min(MOST_TRIALS) as usize;
+        let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
         for plan in self.hopeful_plans(state, options, most) {
             let mut changed = state.clone();
             self.apply(&mut changed, options, &plan);
@@ -141,6 +161,13 @@ impl<T: Real> Run<'_, T> {
         Some(Options { splits, by_gain, merges: merges? })
     }
 
+    /// What could be done without a look at the rows.
+    fn merges_only(&self, state: &mut State) -> Option<Options> {
+        let merges = self.cheapest_merges(state);
+        state.stopped |= merges.is_none();
+        Some(Options { splits: vec![None; state.k()], by_gain: Vec::new(), merges: merges? })
+    }
+
     /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
     fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
         let cost = |i: usize, j: usize| {
@@ -171,16 +198,18 @@ impl<T: Real> Run<'_, T> {
             plan.merges.push(*merge);
         };
         match self.goal {
-            Goal::Penalty { penalty, .. } => {
-                let share = self.least_split(state);
+            Goal::Penalty { .. } => {
                 for merge in &options.merges {
-                    if merge.cost < penalty - least && !taken[merge.keep] && !taken[merge.close] {
+                    if merge.cost < self.price(state, &[merge.keep, merge.close]) - least
+                        && !taken[merge.keep]
+                        && !taken[merge.close]
+                    {
                         take_merge(&mut plan, &mut taken, merge);
                     }
                 }
                 for &k in &options.by_gain {
                     let room = state.k() - plan.merges.len() + plan.splits.len() < self.goal.cap();
-                    if room && gain(&options.splits, k) > (penalty + least).max(share) && !taken[k] {
+                    if room && gain(&options.splits, k) > self.price(state, &[k]) + least && !taken[k] {
                         taken[k] = true;
                         plan.splits.push(k);
                     }
@@ -217,10 +246,18 @@ impl<T: Real> Run<'_, T> {
         plan
     }
 
-    /// What a split must gain for K to grow, beside the penalty.
-    fn least_split(&self, state: &State) -> f64 {
-        let small = self.data.n_rows() * self.data.n_columns() < 1 << 16;
-        if small { 0.0 } else { SPLITS * self.tolerance * state.objective(&self.goal) }
+    /// What one cluster more must save beside these, which it is split from or merged with: the penalty, and in a sample also what
+    /// it saves there alone. Round noise of D columns and n rows with loss l for each row seems to be wider by (1 + sqrt(D/n))^2
+    /// along one direction (Marchenko & Pastur 1967): of what a cut there saves, 2/pi l (1 + 2 sqrt(n/D)) is not to be had in other
+    /// rows, and the error of the means costs those 2 l.
+    pub fn price(&self, state: &State, clusters: &[usize]) -> f64 {
+        if self.others == 0.0 {
+            return self.goal.penalty();
+        }
+        let total = |of: &[f64]| clusters.iter().map(|&k| of[k]).sum::<f64>();
+        let n = total(&state.weights) / self.data.total_weight() * self.data.n_rows() as f64;
+        let cut = FRAC_2_PI * (1.0 + 2.0 * (n / self.data.n_columns() as f64).sqrt());
+        self.goal.penalty() + self.others * (2.0 + cut) * total(&state.losses) / n
     }
 
     /// By how much a move must lower the objective, or rounding could move in circles.

@@ -17,6 +17,8 @@ pub(super) struct Run<'a, T> {
     pub goal: Goal,
     /// What a single row pays at most before it opens a cluster: the penalty, where all rows are there.
     pub opens_above: f64,
+    /// The share of the rows which the run is about that are not here: 0 but in a sample.
+    pub others: f64,
     pub workers: &'a Workers,
     pub watch: &'a dyn Watch,
     pub number: usize,
@@ -39,6 +41,8 @@ pub(super) struct State {
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
     pub bounds: Option<Bounds>,
+    /// Multiply-adds of all passes so far, had they measured every distance: rows x columns x clusters.
+    pub work: f64,
     /// The objective after every pass.
     pub trace: Vec<f64>,
     pub converged: bool,
@@ -56,6 +60,7 @@ impl State {
             losses: Vec::new(),
             assigned: HashSet::new(),
             bounds: None,
+            work: 0.0,
             trace: Vec::new(),
             converged: false,
             stopped: false,
@@ -116,6 +121,11 @@ impl State {
 /// From so many rows on, bounds are kept from pass to pass.
 const MANY_ROWS: usize = 1 << 14;
 
+/// After so many multiply-adds a run is content with less: a pass must lower the objective by `CONTENT` times the tolerance, and no
+/// more splits are sought.
+pub(super) const MUCH_WORK: f64 = 6e8;
+const CONTENT: f64 = 1e3;
+
 /// How a pass ended.
 enum Passed {
     Moved,
@@ -134,7 +144,8 @@ impl<T: Real> Run<'_, T> {
                 return;
             };
             let after = state.trace.last().copied().unwrap_or(f64::INFINITY);
-            let slow = before.is_finite() && before - after < tolerance * after;
+            let wanted = if state.work < MUCH_WORK { tolerance } else { tolerance.max(CONTENT * self.tolerance) };
+            let slow = before.is_finite() && before - after < wanted * after;
             if matches!(passed, Passed::Unchanged) || slow {
                 state.converged = true;
                 return;
@@ -148,6 +159,7 @@ impl<T: Real> Run<'_, T> {
             None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
             None => self.pass_over_all(state)?,
         };
+        state.work += (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
         let objective = state.objective(&self.goal);
         debug_assert!(
             state.trace.last().is_none_or(|before| objective <= before + self.rounding(*before)),

@@ -181,7 +181,8 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     let mut block = vec![V::Number::default(); lanes * d];
     let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     let mut beyond = [V::Number::default(); LARGEST_BLOCK];
-    for (number_of_block, (values, labels)) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)).enumerate() {
+    for (number_of_block, (values, labels)) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)).enumerate()
+    {
         turn(values, reference, lanes, &mut block);
         // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
         unsafe {

@@ -4,9 +4,7 @@
 use super::assign::{FAR_ROWS, keep_farthest};
 use super::{Chunk, FarRow, scan_parts};
 use crate::data::{CHUNK, Data, Real, Rows};
-use crate::linalg::{
-    FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor, squared_distance,
-};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor, squared_distance};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -140,9 +138,8 @@ impl<T: Real> Kernel for BoundedChunk<'_, T> {
         let BoundedChunk { chunk, centres, shifts, penalty, labels, bounds } = self;
         let Chunk { first_row, rows, weights, reference } = chunk;
         let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
-        let distance_to = |n: usize, k: u32| {
-            offset_squared_distance(rows.row(n), reference, centres.offset(k as usize)).sqrt()
-        };
+        let distance_to =
+            |n: usize, k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize)).sqrt();
         let (mut moves, mut far) = (Vec::new(), Vec::new());
         let mut note_far = |n: usize, distance: f64| {
             let pays = weight(n) * distance * distance;
