@@ -61,6 +61,16 @@ impl<T: Real> FrozenCentres<T> {
         FrozenCentres { n_columns, offsets, panels: Panels { width, values, minus_half_norms } }
     }
 
+    /// Some of these centres, in this order.
+    ///
+    /// # Panics
+    /// Without any.
+    pub fn some(&self, names: &[u32]) -> Self {
+        let mut offsets = Vec::with_capacity(names.len() * self.n_columns);
+        names.iter().for_each(|&k| offsets.extend_from_slice(self.offset(k as usize)));
+        FrozenCentres::new(offsets, self.n_columns)
+    }
+
     /// Number of centres, K.
     pub fn n_centres(&self) -> usize {
         self.offsets.len() / self.n_columns

@@ -1,6 +1,7 @@
 //! Assignment of every row to its nearest centre, with the sums the next centres are made of (Broderick 2013, Sec. 2).
 
-use super::{Bound, Chunk, scan, scan_parts};
+use super::bounds::{Bound, up};
+use super::{Chunk, scan, scan_parts};
 use crate::data::{CHUNK, Data, Real, Rows};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_and_measure, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
@@ -117,6 +118,7 @@ pub(crate) fn assign_bounded<T: Real>(
     let parts = labels.chunks_mut(CHUNK).zip(bounds.chunks_mut(CHUNK)).collect();
     scan_parts(
         data,
+        CHUNK,
         parts,
         workers,
         watch,
@@ -144,8 +146,7 @@ impl<T: Real> MovedCentres<T> {
     /// Those of the centres whose flag is set.
     pub fn new(centres: &FrozenCentres<T>, flags: Vec<bool>) -> Self {
         let names: Vec<u32> = (0..flags.len() as u32).filter(|&k| flags[k as usize]).collect();
-        let offsets: Vec<f64> = names.iter().flat_map(|&k| centres.offset(k as usize).iter().copied()).collect();
-        let centres = (!names.is_empty()).then(|| FrozenCentres::new(offsets, centres.offset(0).len()));
+        let centres = (!names.is_empty()).then(|| centres.some(&names));
         MovedCentres { flags, names, centres }
     }
 
@@ -233,7 +234,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             if let Some(bounds) = &mut bounds {
                 // A row that stays although another centre is as near has nothing to spare.
                 let lower = if *label == nearest { others[n] } else { 0.0 };
-                bounds[n] = Bound { upper: (distance.sqrt() as f32).next_up(), lower };
+                bounds[n] = Bound { upper: up(distance.sqrt() as f32), lower };
             }
             if weight * distance > penalty {
                 found.far.push(FarRow { row: first_row + n, pays: weight * distance });

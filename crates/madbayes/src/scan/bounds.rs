@@ -1,5 +1,8 @@
 //! Assignment that looks only at rows which may have a new nearest centre (Hamerly 2010): a row stays where it is while an upper
 //! bound of the distance to its centre is below a lower bound of the distance to all others.
+//!
+//! A row at distance u of its centre c is nearer to another centre c' only if |c - c'| < 2 u: rows that their bounds leave open are
+//! taken together cluster by cluster, and measured against the centres near their own.
 
 use super::assign::{FAR_ROWS, keep_farthest};
 use super::{Chunk, FarRow, scan_parts};
@@ -9,11 +12,29 @@ use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 
+/// Rows that are looked at together: so many that a cluster has some tens of them.
+const PART: usize = 4 * CHUNK;
+
 /// What is known of one row: no farther from its centre than `upper`, no nearer to any other than `lower`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Bound {
     pub upper: f32,
     pub lower: f32,
+}
+
+/// More than the roundings of one operation in float32.
+const ROUNDING: f32 = 2.0 * f32::EPSILON;
+
+/// A number above that was rounded to this; of a distance, so not below 0.
+#[inline(always)]
+pub(super) fn up(distance: f32) -> f32 {
+    distance * (1.0 + ROUNDING) + f32::MIN_POSITIVE
+}
+
+/// A distance below that was rounded to this.
+#[inline(always)]
+pub(super) fn down(distance: f32) -> f32 {
+    (distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE).max(0.0)
 }
 
 /// What became of the bounds when the centres moved, and which centres are near each other.
@@ -23,12 +44,18 @@ pub(crate) struct Shifts {
     own: Vec<f32>,
     /// The farthest that any other centre has moved: lower bounds shrink by that.
     others: Vec<f32>,
-    /// Half the distance to the nearest other centre: a row nearer than that stays.
-    half_gaps: Vec<f32>,
-    /// Distance to the nearest centre that is new; infinite if none is.
-    to_new: Vec<f32>,
-    /// Each centre's neighbours, nearest first: all that a row of it may be nearer to. None where they are too many.
-    neighbours: Vec<Option<Vec<(f32, u32)>>>,
+    around: Vec<Surroundings>,
+}
+
+/// The other centres as one of them sees them.
+#[derive(Debug)]
+struct Surroundings {
+    /// Half the distance to the nearest: a row nearer than that stays.
+    half_gap: f32,
+    /// Distance to the nearest that is new; infinite if none is.
+    to_new: f32,
+    /// Those that a row of this one may be nearer to, nearest first, with their distances.
+    near: Vec<(f32, u32)>,
 }
 
 impl Shifts {
@@ -36,11 +63,8 @@ impl Shifts {
     /// `radii[k]` from the centre it was bounded about.
     pub fn new<T: Real>(anchors: &[f64], radii: &[f32], centres: &FrozenCentres<T>, workers: &Workers) -> Self {
         let (k, d) = (centres.n_centres(), centres.offset(0).len());
-        let known = anchors.len() / d;
-        let up = |distance: f64| (distance as f32).next_up();
-        let down = |distance: f64| (distance as f32).next_down();
         let moved = anchors.chunks_exact(d).enumerate();
-        let mut own: Vec<f32> = moved.map(|(i, a)| up(squared_distance(a, centres.offset(i)).sqrt())).collect();
+        let mut own: Vec<f32> = moved.map(|(i, a)| up(squared_distance(a, centres.offset(i)).sqrt() as f32)).collect();
         own.resize(k, 0.0);
         // The largest, and the largest but one.
         let (mut first, mut second) = ((0, 0.0f32), 0.0f32);
@@ -52,30 +76,50 @@ impl Shifts {
             }
         }
         let others = (0..k).map(|i| if i == first.0 { second } else { first.1 }).collect();
-        let rows = workers.map(k, |i| {
-            // A row at distance u of its centre is nearer to another only if that is within 2 u.
-            let reach = 2.0 * f64::from((radii[i] + own[i]).next_up());
-            let (mut half_gap, mut to_new, mut near) = (f32::INFINITY, f32::INFINITY, Vec::new());
-            for j in (0..k).filter(|&j| j != i) {
-                let gap = squared_distance(centres.offset(i), centres.offset(j)).sqrt();
-                half_gap = half_gap.min(down(0.5 * gap));
-                if j >= known {
-                    to_new = to_new.min(down(gap));
-                }
-                if gap <= reach {
-                    near.push((down(gap), j as u32));
-                }
-            }
-            near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            (half_gap, to_new, (near.len() < k * 2 / 3).then_some(near))
+        let known = anchors.len() / d;
+        let around = workers.map(k, |i| {
+            on_this_processor(LookAround {
+                centres: centres.offsets(),
+                d,
+                i,
+                known,
+                reach: 2.0 * up(radii[i] + own[i]),
+            })
         });
-        let mut shifts = Shifts { own, others, half_gaps: Vec::new(), to_new: Vec::new(), neighbours: Vec::new() };
-        for (half_gap, to_new, near) in rows {
-            shifts.half_gaps.push(half_gap);
-            shifts.to_new.push(to_new);
-            shifts.neighbours.push(near);
+        Shifts { own, others, around }
+    }
+}
+
+struct LookAround<'a> {
+    centres: &'a [f64],
+    d: usize,
+    i: usize,
+    known: usize,
+    reach: f32,
+}
+
+impl Kernel for LookAround<'_> {
+    type Output = Surroundings;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Surroundings {
+        let here = &self.centres[self.i * self.d..(self.i + 1) * self.d];
+        let (mut half_gap, mut to_new, mut near) = (f32::INFINITY, f32::INFINITY, Vec::new());
+        for (j, there) in self.centres.chunks_exact(self.d).enumerate() {
+            if j == self.i {
+                continue;
+            }
+            let gap = down(squared_distance(here, there).sqrt() as f32);
+            half_gap = half_gap.min(0.5 * gap);
+            if j >= self.known {
+                to_new = to_new.min(gap);
+            }
+            if gap <= self.reach {
+                near.push((gap, j as u32));
+            }
         }
-        shifts
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Surroundings { half_gap, to_new, near }
     }
 }
 
@@ -86,7 +130,7 @@ pub(crate) struct Changes {
     pub moves: Vec<(u32, u32)>,
     /// As in [`Assignment`](super::Assignment).
     pub far: Vec<FarRow>,
-    /// Rows that were measured against all centres.
+    /// Distances from rows to centres that were measured.
     pub measured: usize,
 }
 
@@ -103,14 +147,15 @@ pub(crate) fn assign_within_bounds<T: Real>(
     watch: &dyn Watch,
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
-    let parts = labels.chunks(CHUNK).zip(bounds.chunks_mut(CHUNK)).collect();
+    let parts = labels.chunks(PART).zip(bounds.chunks_mut(PART)).collect();
     scan_parts(
         data,
+        PART,
         parts,
         workers,
         watch,
         |chunk, (labels, bounds): &mut (&[u32], &mut [Bound])| {
-            on_this_processor(BoundedChunk { chunk, centres, shifts, penalty, labels, bounds })
+            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, labels, bounds })
         },
         |part| {
             total.moves.extend(part.moves);
@@ -121,7 +166,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
     ControlFlow::Continue(total)
 }
 
-struct BoundedChunk<'a, T> {
+struct BoundedPart<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
     shifts: &'a Shifts,
@@ -130,110 +175,136 @@ struct BoundedChunk<'a, T> {
     bounds: &'a mut [Bound],
 }
 
-impl<T: Real> Kernel for BoundedChunk<'_, T> {
+/// A row that its bounds leave open, and its distance from its own centre.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    row: u32,
+    own: f64,
+}
+
+impl<T: Real> Kernel for BoundedPart<'_, T> {
     type Output = Changes;
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Changes {
-        let BoundedChunk { chunk, centres, shifts, penalty, labels, bounds } = self;
-        let Chunk { first_row, rows, weights, reference } = chunk;
-        let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
-        let distance_to =
-            |n: usize, k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize)).sqrt();
-        let (mut moves, mut far) = (Vec::new(), Vec::new());
-        let mut note_far = |n: usize, distance: f64| {
-            let pays = weight(n) * distance * distance;
-            if pays > penalty {
-                far.push(FarRow { row: first_row + n, pays });
-                if far.len() == 2 * FAR_ROWS {
-                    keep_farthest(&mut far);
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> Changes {
+        let mut changes = Changes::default();
+        let open = self.widen_bounds(&mut changes);
+        let mut gathered = Vec::new();
+        let (mut nearest, mut others) = (Vec::new(), Vec::new());
+        for group in open.chunk_by(|a, b| self.labels[a.row as usize] == self.labels[b.row as usize]) {
+            let label = self.labels[group[0].row as usize];
+            let near = &self.shifts.around[label as usize].near;
+            let reach = 2.0 * group.iter().map(|open| up(open.own as f32)).fold(0.0, f32::max);
+            let within = near.partition_point(|(gap, _)| *gap <= reach);
+            gathered.clear();
+            group.iter().for_each(|open| gathered.extend_from_slice(self.chunk.rows.row(open.row as usize)));
+            let Ok(rows) = Rows::new(&gathered, self.chunk.rows.n_columns()) else { continue };
+            nearest.clear();
+            nearest.resize(group.len(), NO_LABEL);
+            others.clear();
+            others.resize(group.len(), 0.0);
+            // To copy centres pays where they are few.
+            let few = (2 * within < self.centres.n_centres()).then(|| {
+                let names: Vec<u32> = near[..within].iter().map(|(_, j)| *j).chain([label]).collect();
+                (self.centres.some(&names), names, near.get(within).map_or(reach, |(gap, _)| *gap))
+            });
+            let among = few.as_ref().map_or(self.centres, |(centres, ..)| centres);
+            changes.measured += group.len() * among.n_centres();
+            // SAFETY: this kernel runs with FUSED and WIDE.
+            unsafe {
+                among.nearest_inlined::<FUSED, WIDE>(rows, self.chunk.reference, &mut nearest, Some(&mut others));
+            }
+            for ((open, &nearest), &other) in group.iter().zip(&nearest).zip(&others) {
+                match &few {
+                    // Centres farther away are no nearer than their distance from this row's centre, less the row's.
+                    Some((_, names, beyond)) => {
+                        let other = other.min(down(beyond - up(open.own as f32)));
+                        self.settle(open, names[nearest as usize], other, &mut changes);
+                    }
+                    None => self.settle(open, nearest, other, &mut changes),
                 }
             }
-        };
-        let mut open = Vec::new();
-        let mut uppers = vec![0.0f32; labels.len()];
-        for (n, (&label, bound)) in labels.iter().zip(bounds.iter_mut()).enumerate() {
-            let k = label as usize;
-            let upper = (bound.upper + shifts.own[k]).next_up();
-            let lower = (bound.lower - shifts.others[k]).next_down().min((shifts.to_new[k] - upper).next_down());
-            *bound = Bound { upper, lower };
-            let settled = upper <= lower.max(shifts.half_gaps[k]);
-            let near = weight(n) * f64::from(upper) * f64::from(upper) <= penalty;
-            if settled && near {
-                continue;
-            }
-            // One look at its own centre is often enough.
-            let own = distance_to(n, label);
-            bound.upper = (own as f32).next_up();
-            uppers[n] = bound.upper;
-            if bound.upper <= lower.max(shifts.half_gaps[k]) {
-                note_far(n, own);
-            } else {
-                open.push(n);
-            }
         }
-        let measured = open.len();
-        // Rows of one cluster together: they share the few centres that can be nearer.
-        open.sort_by_key(|&n| labels[n]);
-        let mut settle = |n: usize, nearest: u32, other: f32| {
-            let own = distance_to(n, labels[n]);
-            let there = if nearest == labels[n] { own } else { distance_to(n, nearest) };
-            if there < own {
-                moves.push(((first_row + n) as u32, nearest));
-            }
-            let lower = if nearest == labels[n] || there < own { other } else { 0.0 };
-            bounds[n] = Bound { upper: (there.min(own) as f32).next_up(), lower };
-            note_far(n, there.min(own));
-        };
-        let mut crowded = Vec::new();
-        for group in open.chunk_by(|&a, &b| labels[a] == labels[b]) {
-            let label = labels[group[0]];
-            let Some(neighbours) = &shifts.neighbours[label as usize] else {
-                crowded.extend_from_slice(group);
-                continue;
-            };
-            let reach = group.iter().map(|&n| uppers[n]).fold(0.0, f32::max) * 2.0;
-            let within = neighbours.partition_point(|(gap, _)| *gap <= reach);
-            let names: Vec<u32> = neighbours[..within].iter().map(|(_, j)| *j).chain([label]).collect();
-            let beyond = neighbours.get(within).map_or(reach, |(gap, _)| *gap);
-            let offsets = names.iter().flat_map(|&j| centres.offset(j as usize)).copied().collect();
-            let few = FrozenCentres::<T>::new(offsets, rows.n_columns());
-            // SAFETY: this kernel runs with FUSED and WIDE.
-            let (nearest, others) = unsafe { measure::<T, FUSED, WIDE>(&few, rows, group, reference) };
-            for ((&n, nearest), other) in group.iter().zip(nearest).zip(others) {
-                // The others are no nearer than their distance from this centre, less the row's.
-                settle(n, names[nearest as usize], other.min((beyond - uppers[n]).next_down()));
-            }
-        }
-        if !crowded.is_empty() {
-            // SAFETY: as above.
-            let (nearest, others) = unsafe { measure::<T, FUSED, WIDE>(centres, rows, &crowded, reference) };
-            for ((&n, nearest), other) in crowded.iter().zip(nearest).zip(others) {
-                settle(n, nearest, other);
-            }
-        }
-        moves.sort_unstable();
-        keep_farthest(&mut far);
-        Changes { moves, far, measured }
+        changes.moves.sort_unstable();
+        keep_farthest(&mut changes.far);
+        changes
     }
 }
 
-/// The nearest of these centres for some of the rows, and a distance that no other of them is nearer than.
-///
-/// # Safety
-/// To be inlined into a kernel that runs with FUSED and WIDE.
-#[inline(always)]
-unsafe fn measure<T: Real, const FUSED: bool, const WIDE: bool>(
-    centres: &FrozenCentres<T>,
-    rows: Rows<T>,
-    some: &[usize],
-    reference: &[T],
-) -> (Vec<u32>, Vec<f32>) {
-    let values: Vec<T> = some.iter().flat_map(|&n| rows.row(n)).copied().collect();
-    let (mut nearest, mut others) = (vec![NO_LABEL; some.len()], vec![0.0; some.len()]);
-    if let Ok(gathered) = Rows::new(&values, rows.n_columns()) {
-        // SAFETY: the caller vouches for the instructions.
-        unsafe { centres.nearest_inlined::<FUSED, WIDE>(gathered, reference, &mut nearest, Some(&mut others)) };
+impl<T: Real> BoundedPart<'_, T> {
+    #[inline(always)]
+    fn distance(&self, row: usize, k: u32) -> f64 {
+        let Chunk { rows, reference, .. } = self.chunk;
+        offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize)).sqrt()
     }
-    (nearest, others)
+
+    /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster.
+    #[inline(always)]
+    fn widen_bounds(&mut self, changes: &mut Changes) -> Vec<Open> {
+        let mut open = Vec::new();
+        let mut ends = vec![0u32; self.centres.n_centres()];
+        for row in 0..self.labels.len() {
+            let k = self.labels[row] as usize;
+            let (bound, around) = (self.bounds[row], &self.shifts.around[k]);
+            let upper = up(bound.upper + self.shifts.own[k]);
+            let lower = down(bound.lower - self.shifts.others[k]).min(down(around.to_new - upper));
+            let stays_within = lower.max(around.half_gap);
+            let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
+            if upper <= stays_within && weight * f64::from(upper) * f64::from(upper) <= self.penalty {
+                self.bounds[row] = Bound { upper, lower };
+                continue;
+            }
+            // One look at its own centre is often enough.
+            let own = self.distance(row, self.labels[row]);
+            changes.measured += 1;
+            let upper = up(own as f32);
+            self.bounds[row] = Bound { upper, lower };
+            if upper <= stays_within {
+                self.note_if_far(row, own, changes);
+            } else {
+                open.push(Open { row: row as u32, own });
+                ends[k] += 1;
+            }
+        }
+        // Sorted by counting.
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        let mut sorted = vec![Open::default(); open.len()];
+        for one in open.into_iter().rev() {
+            let place = &mut ends[self.labels[one.row as usize] as usize];
+            *place -= 1;
+            sorted[*place as usize] = one;
+        }
+        sorted
+    }
+
+    /// Takes note of the nearest centre of an open row, and that no other is nearer than `other`.
+    #[inline(always)]
+    fn settle(&mut self, open: &Open, nearest: u32, other: f32, changes: &mut Changes) {
+        let row = open.row as usize;
+        let stays = nearest == self.labels[row];
+        let there = if stays { open.own } else { self.distance(row, nearest) };
+        let leaves = there < open.own;
+        if leaves {
+            changes.moves.push(((self.chunk.first_row + row) as u32, nearest));
+        }
+        // A row that stays although another centre is as near has nothing to spare.
+        let (distance, lower) = if stays || leaves { (there, other) } else { (open.own, 0.0) };
+        self.bounds[row] = Bound { upper: up(distance as f32), lower };
+        self.note_if_far(row, distance, changes);
+    }
+
+    #[inline(always)]
+    fn note_if_far(&self, row: usize, distance: f64, changes: &mut Changes) {
+        let pays = self.chunk.weights.map_or(1.0, |w| w[row]) * distance * distance;
+        if pays > self.penalty {
+            changes.far.push(FarRow { row: self.chunk.first_row + row, pays });
+            if changes.far.len() == 2 * FAR_ROWS {
+                keep_farthest(&mut changes.far);
+            }
+        }
+    }
 }

@@ -7,7 +7,7 @@ pub(crate) use assign::assign_bounded;
 pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
 pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
 
-use crate::data::{Data, Real, Rows};
+use crate::data::{CHUNK, Data, Real, Rows};
 use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
@@ -38,13 +38,14 @@ pub fn scan<T: Real, S: Send, R: Send>(
     summarise: impl Fn(Chunk<T>, &mut [S]) -> R + Sync + Send,
     merge: impl FnMut(R),
 ) -> ControlFlow<()> {
-    let parts = row_state.chunks_mut(crate::data::CHUNK).collect();
-    scan_parts(data, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
+    let parts = row_state.chunks_mut(CHUNK).collect();
+    scan_parts(data, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
 }
 
-/// The same where the state of rows is already cut into one part for each chunk.
+/// The same with chunks of `size` rows, where the state of rows is already cut into one part for each of them.
 fn scan_parts<T: Real, P: Send, R: Send>(
     data: &Data<T>,
+    size: usize,
     mut parts: Vec<P>,
     workers: &Workers,
     watch: &dyn Watch,
@@ -57,7 +58,8 @@ fn scan_parts<T: Real, P: Send, R: Send>(
             if watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let (start, end) = data.chunk(first_chunk + i);
+            let start = (first_chunk + i) * size;
+            let end = (start + size).min(data.n_rows());
             let chunk = Chunk {
                 first_row: start,
                 rows: data.rows().slice(start, end),
