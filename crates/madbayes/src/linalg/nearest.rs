@@ -29,11 +29,45 @@ pub struct FrozenCentres<T> {
 }
 
 /// Centres column by column in panels, and -|c|^2/2 (minus infinity where a panel is filled up).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Panels<T> {
     width: usize,
     values: Vec<T>,
     minus_half_norms: Vec<T>,
+}
+
+/// Some of many centres, packed for the kernel.
+#[derive(Debug, Clone, Default)]
+pub struct SomeCentres<T> {
+    /// Their numbers among all.
+    names: Vec<u32>,
+    panels: Panels<T>,
+}
+
+impl<T: Real> SomeCentres<T> {
+    /// Takes these of the centres instead of those it has.
+    pub fn take(&mut self, centres: &FrozenCentres<T>, names: impl Iterator<Item = u32>) {
+        self.names.clear();
+        self.names.extend(names);
+        let (all, d) = (&centres.panels, centres.n_columns);
+        let width = all.width;
+        let filled = self.names.len().next_multiple_of(width);
+        self.panels.width = width;
+        self.panels.values.resize(filled * d, T::default());
+        self.panels.minus_half_norms.clear();
+        self.panels.minus_half_norms.extend(self.names.iter().map(|&k| all.minus_half_norms[k as usize]));
+        self.panels.minus_half_norms.resize(filled, T::from_f64(f64::NEG_INFINITY));
+        for (i, &k) in self.names.iter().enumerate() {
+            let (from, to) = (k as usize, &mut self.panels.values[i / width * width * d + i % width..]);
+            let from = &all.values[from / width * width * d + from % width..];
+            to.iter_mut().step_by(width).zip(from.iter().step_by(width)).take(d).for_each(|(to, from)| *to = *from);
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
 }
 
 impl<T: Real> FrozenCentres<T> {
@@ -61,16 +95,6 @@ impl<T: Real> FrozenCentres<T> {
         FrozenCentres { n_columns, offsets, panels: Panels { width, values, minus_half_norms } }
     }
 
-    /// Some of these centres, in this order.
-    ///
-    /// # Panics
-    /// Without any.
-    pub fn some(&self, names: &[u32]) -> Self {
-        let mut offsets = Vec::with_capacity(names.len() * self.n_columns);
-        names.iter().for_each(|&k| offsets.extend_from_slice(self.offset(k as usize)));
-        FrozenCentres::new(offsets, self.n_columns)
-    }
-
     /// Number of centres, K.
     pub fn n_centres(&self) -> usize {
         self.offsets.len() / self.n_columns
@@ -87,13 +111,14 @@ impl<T: Real> FrozenCentres<T> {
         &self.offsets
     }
 
-    /// The nearest centre of one row, one centre after the other.
-    fn nearest_in_float64(&self, row: &[T], reference: &[T]) -> u32 {
+    /// The nearest centre of one row, one centre after the other: all of them, or those named.
+    fn nearest_in_float64(&self, row: &[T], reference: &[T], names: Option<&[u32]>) -> u32 {
         let (mut nearest, mut least) = (0, f64::INFINITY);
-        for (k, centre) in self.offsets.chunks_exact(self.n_columns).enumerate() {
-            let distance = offset_squared_distance(row, reference, centre);
-            if distance < least {
-                (nearest, least) = (k as u32, distance);
+        for i in 0..names.map_or(self.n_centres(), <[u32]>::len) {
+            let k = names.map_or(i as u32, |names| names[i]);
+            let distance = offset_squared_distance(row, reference, self.offset(k as usize));
+            if distance < least || (distance == least && k < nearest) {
+                (nearest, least) = (k, distance);
             }
         }
         nearest
@@ -107,14 +132,15 @@ impl<T: Real> FrozenCentres<T> {
         on_this_processor(Nearest { centres: self, rows, reference, labels });
     }
 
-    /// `nearest`, to be inlined into a larger kernel. `others`, where given, receives a distance that no other centre is nearer
-    /// than; 0 where rounding cannot tell.
+    /// `nearest`, to be inlined into a larger kernel; `some`: among these only. `others`, where given, receives a distance that none
+    /// of the others is nearer than; 0 where rounding cannot tell.
     ///
     /// # Safety
     /// `FUSED` and `WIDE` only inside a kernel that runs with them.
     #[inline(always)]
     pub(crate) unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
         &self,
+        some: Option<&SomeCentres<T>>,
         rows: Rows<T>,
         reference: &[T],
         labels: &mut [u32],
@@ -123,9 +149,11 @@ impl<T: Real> FrozenCentres<T> {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             match (FUSED, WIDE) {
-                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, labels, others),
-                (true, false) => nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, labels, others),
-                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, labels, others),
+                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, some, labels, others),
+                (true, false) => {
+                    nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, some, labels, others)
+                }
+                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, some, labels, others),
             }
         }
     }
@@ -153,7 +181,7 @@ impl<T: Real> Kernel for Nearest<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels, None) };
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(None, self.rows, self.reference, self.labels, None) };
     }
 }
 
@@ -167,10 +195,11 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     rows: Rows<V::Number>,
     reference: &[V::Number],
     centres: &FrozenCentres<V::Number>,
+    some: Option<&SomeCentres<V::Number>>,
     labels: &mut [u32],
     mut others: Option<&mut [f32]>,
 ) {
-    let panels = &centres.panels;
+    let (panels, names) = some.map_or((&centres.panels, None), |some| (&some.panels, Some(&some.names[..])));
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
     let d = rows.n_columns();
     assert!(reference.len() == d && centres.n_columns == d, "rows, reference and centres have the same columns");
@@ -248,9 +277,10 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
             }
         }
         for (l, label) in labels.iter_mut().enumerate() {
-            *label = indices[l].into() as u32;
+            let index = indices[l].into() as u32;
+            *label = names.map_or(index, |names| names[index as usize]);
             if doubtful[l] > V::Number::default() {
-                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference);
+                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference, names);
             }
         }
         if let Some(others) = &mut others {
@@ -365,10 +395,12 @@ mod tests {
         // SAFETY: arrays of four need no special instructions.
         unsafe {
             match centres.panels.width {
-                NARROW_PANEL => {
-                    nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(rows, &[0.0; 5], &centres, &mut plain, None)
+                NARROW_PANEL => nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(
+                    rows, &[0.0; 5], &centres, None, &mut plain, None,
+                ),
+                _ => {
+                    nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, None, &mut plain, None)
                 }
-                _ => nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, &mut plain, None),
             }
         }
         assert_eq!(best, plain);

@@ -3,7 +3,9 @@
 use super::bounds::{Bound, up};
 use super::{Chunk, scan, scan_parts};
 use crate::data::{CHUNK, Data, Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_and_measure, offset_squared_distance, on_this_processor};
+use crate::linalg::{
+    FrozenCentres, Kernel, NO_LABEL, SomeCentres, add_and_measure, offset_squared_distance, on_this_processor,
+};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -136,18 +138,15 @@ pub(crate) fn assign_bounded<T: Real>(
 #[derive(Debug, Clone)]
 pub struct MovedCentres<T> {
     flags: Vec<bool>,
-    /// The number of each moved centre among all.
-    names: Vec<u32>,
-    /// None if none has moved.
-    centres: Option<FrozenCentres<T>>,
+    moved: SomeCentres<T>,
 }
 
 impl<T: Real> MovedCentres<T> {
     /// Those of the centres whose flag is set.
     pub fn new(centres: &FrozenCentres<T>, flags: Vec<bool>) -> Self {
-        let names: Vec<u32> = (0..flags.len() as u32).filter(|&k| flags[k as usize]).collect();
-        let centres = (!names.is_empty()).then(|| centres.some(&names));
-        MovedCentres { flags, names, centres }
+        let mut moved = SomeCentres::default();
+        moved.take(centres, (0..flags.len() as u32).filter(|&k| flags[k as usize]));
+        MovedCentres { flags, moved }
     }
 
     /// For every row a centre that is nearest, or no nearer than its own.
@@ -164,10 +163,9 @@ impl<T: Real> MovedCentres<T> {
         nearest: &mut [u32],
     ) {
         nearest.copy_from_slice(labels);
-        if let Some(moved) = &self.centres {
+        if self.moved.count() > 0 {
             // SAFETY: the caller vouches for the instructions.
-            unsafe { moved.nearest_inlined::<FUSED, WIDE>(rows, reference, nearest, None) };
-            nearest.iter_mut().for_each(|label| *label = self.names[*label as usize]);
+            unsafe { all.nearest_inlined::<FUSED, WIDE>(Some(&self.moved), rows, reference, nearest, None) };
         }
         // Rows whose own centre has moved may be nearest to any.
         let open: Vec<usize> =
@@ -176,7 +174,7 @@ impl<T: Real> MovedCentres<T> {
         if let Ok(gathered) = Rows::new(&values, rows.n_columns()) {
             let mut found = vec![NO_LABEL; open.len()];
             // SAFETY: as above.
-            unsafe { all.nearest_inlined::<FUSED, WIDE>(gathered, reference, &mut found, None) };
+            unsafe { all.nearest_inlined::<FUSED, WIDE>(None, gathered, reference, &mut found, None) };
             open.iter().zip(found).for_each(|(&n, label)| nearest[n] = label);
         }
     }
@@ -211,7 +209,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 }
                 None => {
                     let others = bounds.is_some().then_some(&mut others[..]);
-                    centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest, others);
+                    centres.nearest_inlined::<FUSED, WIDE>(None, rows, reference, &mut nearest, others);
                 }
             }
         }

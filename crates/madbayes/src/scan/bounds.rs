@@ -7,13 +7,16 @@
 use super::assign::{FAR_ROWS, keep_farthest};
 use super::{Chunk, FarRow, scan_parts};
 use crate::data::{CHUNK, Data, Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor, squared_distance};
+use crate::linalg::{
+    FrozenCentres, Kernel, NO_LABEL, SomeCentres, offset_squared_distance, on_this_processor, squared_distance,
+};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 
-/// Rows that are looked at together: so many that a cluster has some tens of them.
-const PART: usize = 4 * CHUNK;
+/// Chunks that are looked at together, so that a cluster has many rows among them: as many as leave work for several threads.
+const MOST_CHUNKS: usize = 16;
+const PARTS: usize = 16;
 
 /// What is known of one row: no farther from its centre than `upper`, no nearer to any other than `lower`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -147,10 +150,11 @@ pub(crate) fn assign_within_bounds<T: Real>(
     watch: &dyn Watch,
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
-    let parts = labels.chunks(PART).zip(bounds.chunks_mut(PART)).collect();
+    let size = CHUNK * (data.n_chunks() / PARTS).clamp(1, MOST_CHUNKS);
+    let parts = labels.chunks(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
         data,
-        PART,
+        size,
         parts,
         workers,
         watch,
@@ -189,40 +193,35 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
     unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> Changes {
         let mut changes = Changes::default();
         let open = self.widen_bounds(&mut changes);
-        let mut gathered = Vec::new();
-        let (mut nearest, mut others) = (Vec::new(), Vec::new());
+        let (mut gathered, mut nearest, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut some = SomeCentres::default();
         for group in open.chunk_by(|a, b| self.labels[a.row as usize] == self.labels[b.row as usize]) {
             let label = self.labels[group[0].row as usize];
             let near = &self.shifts.around[label as usize].near;
             let reach = 2.0 * group.iter().map(|open| up(open.own as f32)).fold(0.0, f32::max);
             let within = near.partition_point(|(gap, _)| *gap <= reach);
+            // Centres farther away are no nearer than their distance from this one, less the row's.
+            let beyond = near.get(within).map_or(reach, |(gap, _)| *gap);
+            // To copy centres pays where they are few.
+            let few = 2 * within < self.centres.n_centres();
+            if few {
+                some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
+            }
+            changes.measured += group.len() * if few { within + 1 } else { self.centres.n_centres() };
             gathered.clear();
             group.iter().for_each(|open| gathered.extend_from_slice(self.chunk.rows.row(open.row as usize)));
             let Ok(rows) = Rows::new(&gathered, self.chunk.rows.n_columns()) else { continue };
-            nearest.clear();
             nearest.resize(group.len(), NO_LABEL);
-            others.clear();
             others.resize(group.len(), 0.0);
-            // To copy centres pays where they are few.
-            let few = (2 * within < self.centres.n_centres()).then(|| {
-                let names: Vec<u32> = near[..within].iter().map(|(_, j)| *j).chain([label]).collect();
-                (self.centres.some(&names), names, near.get(within).map_or(reach, |(gap, _)| *gap))
-            });
-            let among = few.as_ref().map_or(self.centres, |(centres, ..)| centres);
-            changes.measured += group.len() * among.n_centres();
+            let some = few.then_some(&some);
             // SAFETY: this kernel runs with FUSED and WIDE.
             unsafe {
-                among.nearest_inlined::<FUSED, WIDE>(rows, self.chunk.reference, &mut nearest, Some(&mut others));
+                let reference = self.chunk.reference;
+                self.centres.nearest_inlined::<FUSED, WIDE>(some, rows, reference, &mut nearest, Some(&mut others));
             }
             for ((open, &nearest), &other) in group.iter().zip(&nearest).zip(&others) {
-                match &few {
-                    // Centres farther away are no nearer than their distance from this row's centre, less the row's.
-                    Some((_, names, beyond)) => {
-                        let other = other.min(down(beyond - up(open.own as f32)));
-                        self.settle(open, names[nearest as usize], other, &mut changes);
-                    }
-                    None => self.settle(open, nearest, other, &mut changes),
-                }
+                let other = if few { other.min(down(beyond - up(open.own as f32))) } else { other };
+                self.settle(open, nearest, other, &mut changes);
             }
         }
         changes.moves.sort_unstable();
