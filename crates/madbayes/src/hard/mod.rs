@@ -16,6 +16,7 @@ mod grow;
 mod known_splits;
 mod ladder;
 mod moves;
+mod nearby;
 mod passes;
 mod restarts;
 mod serial;

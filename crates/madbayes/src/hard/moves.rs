@@ -6,7 +6,8 @@
 
 use super::Goal;
 use super::known_splits::{KnownSplits, Split};
-use super::passes::{MUCH_WORK, Run, State};
+use super::nearby::most_nearby;
+use super::passes::{CONTENT, MUCH_WORK, Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
 use crate::watch::Step;
@@ -21,7 +22,7 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 /// A trial is given up when so many falls like the last would not make it pay: falls shrink from pass to pass.
 const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
-const TRIAL_WORK: f64 = 1e9;
+const TRIAL_WORK: f64 = 1e8;
 const MOST_TRIALS: f64 = 64.0;
 /// Clusters double from round to round.
 const GROWTH_ROUNDS: usize = 32;
@@ -84,9 +85,15 @@ impl<T: Real> Run<'_, T> {
     /// Moves and passes in turn until no certain move is left: the growth of a sample, whose objective is not that of all rows.
     pub fn grow(&self, state: &mut State) {
         let mut known = KnownSplits::default();
+        let mut before = f64::INFINITY;
         for _ in 0..GROWTH_ROUNDS {
             state.trace.clear();
             self.settle(state, TRIAL_TOLERANCE, PASSES_BETWEEN_MOVES);
+            let after = state.objective(&self.goal);
+            if before - after < CONTENT * self.tolerance * after {
+                break;
+            }
+            before = after;
             let Some(options) = self.options(state, &mut known) else { break };
             if !self.certain_moves(state, &options) {
                 break;
@@ -111,21 +118,22 @@ impl<T: Real> Run<'_, T> {
     /// The most hopeful moves one by one, until one of them pays once the passes have settled.
     fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
-        let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
+        let nearby = most_nearby(state.k());
+        let rows = self.data.n_rows() * nearby / state.k();
+        let work = (rows * self.data.n_columns() * nearby * TRIAL_PASSES) as f64;
         let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
         for plan in self.hopeful_plans(state, options, most) {
             let mut changed = state.clone();
-            self.apply(&mut changed, options, &plan);
-            // The trace of a trial starts anew: the move itself may raise the objective.
-            changed.trace.clear();
-            self.settle_while_hopeful(&mut changed, before);
+            let touched = self.apply(&mut changed, options, &plan);
+            let settled = self.settle_nearby(&mut changed, &touched, |run, part, elsewhere| {
+                run.settle_while_hopeful(part, before - elsewhere);
+            });
             if changed.stopped {
                 state.stopped = true;
                 return false;
             }
             let after = changed.objective(&self.goal);
-            if changed.k() <= self.goal.cap() && after < before - self.worthwhile(before) {
-                changed.trace = std::mem::take(&mut state.trace);
+            if settled && changed.k() <= self.goal.cap() && after < before - self.worthwhile(before) {
                 changed.trace.push(after);
                 *state = changed;
                 return true;
@@ -299,10 +307,10 @@ impl<T: Real> Run<'_, T> {
         plans.into_iter().take(most).map(|(_, plan)| plan).collect()
     }
 
-    /// Carries out a plan: labels, means, weights and losses stay exact.
-    fn apply(&self, state: &mut State, options: &Options, plan: &Plan) {
+    /// Carries out a plan: labels, means, weights and losses stay exact. The clusters that are new or not what they were.
+    fn apply(&self, state: &mut State, options: &Options, plan: &Plan) -> Vec<usize> {
         state.bounds = None;
-        let d = self.data.n_columns();
+        let (d, before) = (self.data.n_columns(), state.k());
         for merge in &plan.merges {
             let (i, j) = (merge.keep, merge.close);
             let (a, b) = (state.weights[i], state.weights[j]);
@@ -336,7 +344,10 @@ impl<T: Real> Run<'_, T> {
                 *label = names[*label as usize];
             }
         }
+        let touched = plan.splits.iter().copied().chain(plan.merges.iter().map(|m| m.keep)).chain(before..keep.len());
+        let touched = touched.map(|k| keep[..k].iter().filter(|keep| **keep).count()).collect();
         state.retain(&keep);
+        touched
     }
 }
 

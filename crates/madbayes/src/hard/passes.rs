@@ -124,7 +124,7 @@ const MANY_ROWS: usize = 1 << 14;
 /// After so many multiply-adds a run is content with less: a pass must lower the objective by `CONTENT` times the tolerance, and no
 /// more splits are sought.
 pub(super) const MUCH_WORK: f64 = 6e8;
-const CONTENT: f64 = 1e3;
+pub(super) const CONTENT: f64 = 2e3;
 
 /// How a pass ended.
 enum Passed {
