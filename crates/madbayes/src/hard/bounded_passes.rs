@@ -100,6 +100,7 @@ impl<T: Real> Run<'_, T> {
         state.assigned.clear();
         let labels = &mut state.labels;
         let mut found = assign_bounded(self.data, &centres, penalty, labels, &mut rows, self.workers, self.watch)?;
+        state.assigned_to_present_centres();
         let tallies = Tallies::new(&found, &state.offsets, d);
         let mut bounds = Bounds { rows, anchors: state.offsets.clone(), tallies };
         let opened = self.open_far(state, &mut bounds, std::mem::take(&mut found.far), room);
@@ -131,6 +132,7 @@ impl<T: Real> Run<'_, T> {
         let changes =
             assign_within_bounds(self.data, &centres, &shifts, penalty, labels, rows, self.workers, self.watch)?;
         bounds.anchors.clone_from(&state.offsets);
+        state.assigned_to_present_centres();
         for &(row, to) in &changes.moves {
             let from = std::mem::replace(&mut state.labels[row as usize], to);
             bounds.tallies.carry(self.data, row as usize, from as usize, to as usize);

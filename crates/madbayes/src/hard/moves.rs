@@ -7,7 +7,7 @@
 use super::Goal;
 use super::known_splits::{KnownSplits, Split};
 use super::nearby::most_nearby;
-use super::passes::{CONTENT, MUCH_WORK, Run, State};
+use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
 use crate::watch::Step;
@@ -57,7 +57,7 @@ impl<T: Real> Run<'_, T> {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         let mut known = KnownSplits::default();
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        while self.passes_left(state) > 0 && self.splits_all(state) {
+        while self.passes_left(state) > 0 && !self.is_content(state) {
             let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
@@ -67,19 +67,13 @@ impl<T: Real> Run<'_, T> {
         }
         while !state.stopped && self.passes_left(state) > 0 {
             self.settle(state, self.tolerance, self.passes_left(state));
-            let splits = self.splits_all(state);
-            let options = if splits { self.options(state, &mut known) } else { self.merges_only(state) };
+            let content = self.is_content(state);
+            let options = if content { self.merges_only(state) } else { self.options(state, &mut known) };
             let Some(options) = options else { break };
             if !self.certain_moves(state, &options) {
                 break;
             }
         }
-    }
-
-    /// Whether splits are sought among all rows. Where K is free the objective of large data has no end of them: they are left to
-    /// the sample that the run starts from.
-    fn splits_all(&self, state: &State) -> bool {
-        self.goal.penalty() == 0.0 || state.work < MUCH_WORK
     }
 
     /// Moves and passes in turn until no certain move is left: the growth of a sample, whose objective is not that of all rows.

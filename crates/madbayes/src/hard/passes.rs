@@ -76,12 +76,17 @@ impl State {
         &self.offsets[k * self.n_columns..(k + 1) * self.n_columns]
     }
 
-    /// The centres that have moved since the labels were assigned; none where that saves nothing.
-    fn moved<T: Real>(&self, centres: &FrozenCentres<T>) -> Option<MovedCentres<T>> {
-        let k = centres.n_centres();
-        let flags: Vec<bool> = (0..k).map(|k| !self.assigned.contains(&fingerprint(centres.offset(k)))).collect();
+    /// Which centres have moved since the labels were assigned; none where to know it saves nothing.
+    fn moved(&self) -> Option<Vec<bool>> {
+        let flags: Vec<bool> =
+            self.offsets.chunks_exact(self.n_columns).map(|c| !self.assigned.contains(&fingerprint(c))).collect();
         let count = flags.iter().filter(|moved| **moved).count();
-        (2 * count <= k).then(|| MovedCentres::new(centres, flags))
+        (2 * count <= flags.len()).then_some(flags)
+    }
+
+    /// Notes that the labels are as the present centres say.
+    pub fn assigned_to_present_centres(&mut self) {
+        self.assigned = self.offsets.chunks_exact(self.n_columns).map(fingerprint).collect();
     }
 
     /// The objective of the labels and their means (B Eq. 9).
@@ -121,9 +126,9 @@ impl State {
 /// From so many rows on, bounds are kept from pass to pass.
 const MANY_ROWS: usize = 1 << 14;
 
-/// After so many multiply-adds a run is content with less: a pass must lower the objective by `CONTENT` times the tolerance, and no
-/// more splits are sought.
-pub(super) const MUCH_WORK: f64 = 6e8;
+/// Multiply-adds after which a run with K free is content with less: a pass must lower the objective by `CONTENT` times the tolerance,
+/// and no more splits are sought. Such an objective has no end of splits in large data, each worth less than the one before.
+const MUCH_WORK: f64 = 6e8;
 pub(super) const CONTENT: f64 = 2e3;
 
 /// How a pass ended.
@@ -144,7 +149,7 @@ impl<T: Real> Run<'_, T> {
                 return;
             };
             let after = state.trace.last().copied().unwrap_or(f64::INFINITY);
-            let wanted = if state.work < MUCH_WORK { tolerance } else { tolerance.max(CONTENT * self.tolerance) };
+            let wanted = if self.is_content(state) { tolerance.max(CONTENT * self.tolerance) } else { tolerance };
             let slow = before.is_finite() && before - after < wanted * after;
             if matches!(passed, Passed::Unchanged) || slow {
                 state.converged = true;
@@ -153,11 +158,18 @@ impl<T: Real> Run<'_, T> {
         }
     }
 
+    /// Whether much work has been done, and K is free.
+    pub fn is_content(&self, state: &State) -> bool {
+        self.goal.penalty() > 0.0 && state.work >= MUCH_WORK
+    }
+
     fn pass(&self, state: &mut State) -> ControlFlow<(), Passed> {
         let (changed, opened) = match state.bounds.take() {
             Some(bounds) => self.pass_within(bounds, state)?,
-            None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
-            None => self.pass_over_all(state)?,
+            None => match state.moved() {
+                None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
+                moved => self.pass_over_all(state, moved)?,
+            },
         };
         state.work += (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
         let objective = state.objective(&self.goal);
@@ -180,15 +192,13 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// Assigns every row and moves the centres; how many rows changed, and how many opened a cluster.
-    fn pass_over_all(&self, state: &mut State) -> ControlFlow<(), (usize, usize)> {
-        let d = self.data.n_columns();
-        let centres = FrozenCentres::<T>::new(std::mem::take(&mut state.offsets), d);
+    fn pass_over_all(&self, state: &mut State, moved: Option<Vec<bool>>) -> ControlFlow<(), (usize, usize)> {
+        let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
         let (penalty, room) = self.opening(centres.n_centres());
-        let moved = state.moved(&centres);
-        let assigned =
-            assign_moved(self.data, &centres, moved.as_ref(), penalty, &mut state.labels, self.workers, self.watch);
-        state.assigned = (0..centres.n_centres()).map(|k| fingerprint(centres.offset(k))).collect();
-        state.offsets = centres.offsets().to_vec();
+        let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
+        let labels = &mut state.labels;
+        let assigned = assign_moved(self.data, &centres, moved.as_ref(), penalty, labels, self.workers, self.watch);
+        state.assigned_to_present_centres();
         let mut found = assigned?;
         let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
         if opened > 0 {

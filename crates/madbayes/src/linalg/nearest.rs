@@ -129,7 +129,7 @@ impl<T: Real> FrozenCentres<T> {
     /// # Panics
     /// When rows and reference do not have the columns of the centres.
     pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &mut [u32]) {
-        on_this_processor(Nearest { centres: self, rows, reference, labels });
+        on_this_processor(Nearest { centres: self, some: None, rows, reference, labels });
     }
 
     /// `nearest`, to be inlined into a larger kernel; `some`: among these only. `others`, where given, receives a distance that none
@@ -171,6 +171,7 @@ impl Kernel for PanelWidth {
 
 struct Nearest<'a, T> {
     centres: &'a FrozenCentres<T>,
+    some: Option<&'a SomeCentres<T>>,
     rows: Rows<'a, T>,
     reference: &'a [T],
     labels: &'a mut [u32],
@@ -181,7 +182,7 @@ impl<T: Real> Kernel for Nearest<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(None, self.rows, self.reference, self.labels, None) };
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.some, self.rows, self.reference, self.labels, None) };
     }
 }
 
@@ -369,6 +370,34 @@ mod tests {
                         check::<f32>(n, d, k, scale);
                         check::<f64>(n, d, k, scale * scale);
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn some_centres_are_searched_as_if_there_were_no_others() {
+        let mut rng = stream(5, Stream::Simulation);
+        let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| f64::from(rng.random_range(-4..=4))).collect() };
+        for d in [1, 3, 9] {
+            let (values, offsets) = (draw(70 * d), draw(40 * d));
+            let all = FrozenCentres::<f64>::new(offsets.clone(), d);
+            let rows = Rows::new(&values, d).unwrap();
+            let mut some = SomeCentres::default();
+            for names in [vec![7], vec![39, 0, 11, 12, 13], (5..30).rev().collect::<Vec<u32>>()] {
+                some.take(&all, names.iter().copied());
+                let mut labels = vec![NO_LABEL; 70];
+                on_this_processor(Nearest {
+                    centres: &all,
+                    some: Some(&some),
+                    rows,
+                    reference: &vec![0.0; d],
+                    labels: &mut labels,
+                });
+                for (row, label) in rows.iter().zip(labels) {
+                    let distance = |k: &u32| offset_squared_distance(row, &vec![0.0; d], all.offset(*k as usize));
+                    let nearest = names.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
+                    assert_eq!(Some(&label), nearest);
                 }
             }
         }
