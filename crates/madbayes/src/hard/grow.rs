@@ -22,9 +22,8 @@ impl<T: Real> Run<'_, T> {
         while rows * 2 <= data.n_rows() {
             let step = data.n_rows() / rows;
             let numbers: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
-            let values: Vec<T> = numbers.iter().flat_map(|&n| data.rows().row(n)).copied().collect();
-            let weights: Option<Vec<f64>> = data.weights().map(|w| numbers.iter().map(|&n| w[n]).collect());
-            let Some(sample) = data.sample(&values, weights.as_deref()) else { break };
+            let gathered = data.gather(&numbers);
+            let Some(sample) = data.sample(&gathered) else { break };
             let goal =
                 Goal::Penalty { penalty: self.goal.penalty() / step as f64, max_clusters: self.goal.max_clusters() };
             let run =

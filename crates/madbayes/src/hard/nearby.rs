@@ -30,9 +30,8 @@ impl<T: Real> Run<'_, T> {
         inside.iter().enumerate().for_each(|(new, &old)| names[old] = Some(new as u32));
         let label = |l: &u32| names.get(*l as usize).copied().flatten();
         let rows: Vec<usize> = (0..state.labels.len()).filter(|&n| label(&state.labels[n]).is_some()).collect();
-        let values: Vec<T> = rows.iter().flat_map(|&n| self.data.rows().row(n)).copied().collect();
-        let weights: Option<Vec<f64>> = self.data.weights().map(|w| rows.iter().map(|&n| w[n]).collect());
-        let Some(data) = self.data.sample(&values, weights.as_deref()) else { return false };
+        let gathered = self.data.gather(&rows);
+        let Some(data) = self.data.sample(&gathered) else { return false };
         let outside = state.k() - inside.len();
         let goal = match self.goal {
             Goal::Exactly(_) => Goal::Exactly(inside.len()),
