@@ -267,7 +267,8 @@ class DPMeans(_Centres):
     max_iter : int, default=300
         Most passes of one run.
     tol : float, default=1e-6
-        A run has converged when a pass lowers the objective by less than this share of it.
+        A run has converged when a pass lowers the objective by less than this share of it; with a penalty, 2,000 times this share
+        once it has done 600 million multiply-adds. 0 goes on until nothing changes.
     random_state : int, generator or None, default=None
         None means 0: the same bits on every run.
     n_jobs : int, default=None

@@ -1,5 +1,7 @@
 //! `cargo xtask`: checks, benchmarks and long studies, one command each.
 
+mod peers;
+
 use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 use std::path::{Path, PathBuf};
@@ -19,10 +21,13 @@ enum Task {
     Test,
     /// Benchmarks of the kernels and of whole fits; extra arguments go to the benchmark program
     Bench {
+        /// The Python package beside other packages, into docs/peers.md; extra arguments go to the script that measures
+        #[arg(long, conflicts_with = "only")]
+        peers: bool,
         /// Only this benchmark: ratio, kernels, fits, features, samplers or separators
         #[arg(long)]
         only: Option<String>,
-        #[arg(trailing_var_arg = true)]
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         extra: Vec<String>,
     },
     /// The references of the library and of the Python package, into target/doc and target/docs/python
@@ -47,7 +52,8 @@ enum Task {
 fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Test => test(),
-        Task::Bench { only, extra } => bench(only, &extra),
+        Task::Bench { peers: true, extra, .. } => peers::compare(&extra),
+        Task::Bench { only, extra, .. } => bench(only, &extra),
         Task::Docs => {
             cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
             let python = install(&wheel(&[])?, "docs")?;

@@ -301,6 +301,21 @@ impl<'a, T: Real> Data<'a, T> {
         &self.spreads
     }
 
+    /// Copies of some rows and of their weights.
+    pub(crate) fn gather(&self, numbers: &[usize]) -> (Vec<T>, Option<Vec<f64>>) {
+        let mut values = Vec::with_capacity(numbers.len() * self.n_columns());
+        numbers.iter().for_each(|&n| values.extend_from_slice(self.rows.row(n)));
+        (values, self.weights.map(|w| numbers.iter().map(|&n| w[n]).collect()))
+    }
+
+    /// Rows gathered from these, about the same reference point. None without weight.
+    pub(crate) fn sample<'b>(&self, (values, weights): &'b (Vec<T>, Option<Vec<f64>>)) -> Option<Data<'b, T>> {
+        let (rows, weights) = (Rows::new(values, self.n_columns()).ok()?, weights.as_deref());
+        let total_weight = weights.map_or(rows.n_rows() as f64, |w| w.iter().sum());
+        let (reference, ranges, spreads) = (self.reference.clone(), self.ranges.clone(), self.spreads.clone());
+        (total_weight > 0.0).then_some(Data { rows, weights, reference, ranges, spreads, total_weight })
+    }
+
     /// Number of chunks in a scan.
     pub fn n_chunks(&self) -> usize {
         self.n_rows().div_ceil(CHUNK)

@@ -2,7 +2,7 @@
 
 use super::Goal;
 use crate::data::{CHUNK, Data, Real, Rows};
-use crate::linalg::{FrozenCentres, NO_LABEL};
+use crate::linalg::{FrozenCentres, NO_LABEL, offset_squared_distance};
 use crate::parallel::Workers;
 
 /// The result of a hard clustering. `objective` is the objective of exactly these labels and centres.
@@ -77,14 +77,14 @@ pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64],
 pub fn losses<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
     let d = data.n_columns();
     let k = centres.len() / d;
+    let origin = vec![T::default(); d];
     let parts = workers.map(data.n_chunks(), |index| {
         let (start, end) = data.chunk(index);
         let mut part = vec![0.0; k];
         for n in start..end {
             let label = labels[n] as usize;
             let centre = &centres[label * d..(label + 1) * d];
-            let distance: f64 = data.rows().row(n).iter().zip(centre).map(|(x, c)| ((*x).into() - c).powi(2)).sum();
-            part[label] += data.weight(n) * distance;
+            part[label] += data.weight(n) * offset_squared_distance(data.rows().row(n), &origin, centre);
         }
         part
     });

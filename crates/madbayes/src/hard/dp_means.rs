@@ -3,6 +3,7 @@
 use super::clustering::Clustering;
 use super::passes::{Run, State};
 use super::restarts::{Restarts, restarts_within_budget};
+use super::start::first_seeds;
 use super::{Goal, Start};
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
@@ -35,7 +36,8 @@ pub struct DpMeans {
     pub restarts: Restarts,
     /// Most passes of one run.
     pub max_passes: usize,
-    /// A run has converged when a pass lowers the objective by less than this share of it; 0: when nothing changes.
+    /// A run has converged when a pass lowers the objective by less than this share of it; with a penalty, 2,000 times this share
+    /// once it has done 6e8 multiply-adds (rows x columns x clusters x passes). 0: when nothing changes.
     pub tolerance: f64,
     /// Seed of all random choices.
     pub seed: u64,
@@ -129,13 +131,20 @@ impl DpMeans {
         let run = Run {
             data,
             goal: self.goal,
+            opens_above: self.goal.penalty(),
+            others: 0.0,
             workers,
             watch,
             number,
             max_passes: self.max_passes,
             tolerance: self.tolerance,
         };
-        let offsets = self.start.offsets(data, &self.goal, &mut rng, watch);
+        let grows = self.algorithm == Algorithm::Parallel && self.goal.penalty() > 0.0;
+        let offsets = match &self.start {
+            Start::PlusPlus if grows => first_seeds(data, &self.goal, &mut rng, watch),
+            start => start.offsets(data, &self.goal, &mut rng, watch),
+        };
+        let offsets = if grows { run.grown(offsets, &mut rng) } else { offsets };
         let mut state = State::new(offsets, data.n_rows(), data.n_columns());
         match self.algorithm {
             Algorithm::Parallel => run.polish(&mut state),

@@ -59,7 +59,15 @@ impl<T: Real> Run<'_, T> {
             if let Goal::Exactly(wanted) = self.goal {
                 self.fill_up(state, wanted)?;
             }
+            let followed = Run { watch: &Unwatched, ..*self }.follow_centres(state);
             let order = first_appearances(&state.labels, state.k());
+            if followed {
+                if order.len() == state.k() {
+                    return Ok(self.as_it_is(state));
+                }
+                self.take_means(state);
+                continue;
+            }
             let centres = self.centres(state, &order);
             let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
             let taken = first_appearances(&labels, order.len());

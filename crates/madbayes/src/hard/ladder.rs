@@ -25,7 +25,17 @@ impl<'a, T: Real> Ladder<'a, T> {
     /// All rows in one cluster; `max_passes` bounds the passes of one step. None once the watch has said stop.
     pub fn new(data: &'a Data<'a, T>, workers: &'a Workers, watch: &'a dyn Watch, max_passes: usize) -> Option<Self> {
         let goal = Goal::Exactly(1);
-        let run = Run { data, goal, workers, watch, number: 0, max_passes, tolerance: TIGHT };
+        let run = Run {
+            data,
+            goal,
+            opens_above: goal.penalty(),
+            others: 0.0,
+            workers,
+            watch,
+            number: 0,
+            max_passes,
+            tolerance: TIGHT,
+        };
         let state = State::new(mean_offset(data), data.n_rows(), data.n_columns());
         let mut ladder = Ladder { run, state, known: KnownSplits::default() };
         ladder.settle(0.0, 1).is_continue().then_some(ladder)
@@ -52,6 +62,7 @@ impl<'a, T: Real> Ladder<'a, T> {
         self.state.weights.clear();
         self.state.losses.clear();
         self.state.assigned.clear();
+        self.state.bounds = None;
         self.state.labels.fill(crate::linalg::NO_LABEL);
         self.settle(LOOSE, passes)
     }

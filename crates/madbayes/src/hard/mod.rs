@@ -3,6 +3,7 @@
 //! counts, by Kullback-Leibler divergence.
 
 mod bisect;
+mod bounded_passes;
 mod clustering;
 mod collapsed;
 mod divergence;
@@ -11,9 +12,11 @@ mod features;
 mod finish;
 mod full_covariance;
 mod goal;
+mod grow;
 mod known_splits;
 mod ladder;
 mod moves;
+mod nearby;
 mod passes;
 mod restarts;
 mod serial;

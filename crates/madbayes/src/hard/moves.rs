@@ -6,10 +6,12 @@
 
 use super::Goal;
 use super::known_splits::{KnownSplits, Split};
-use super::passes::{Run, State};
+use super::nearby::most_nearby;
+use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
 use crate::linalg::squared_distance;
 use crate::watch::Step;
+use std::f64::consts::FRAC_2_PI;
 
 /// A trial is worth making when the split gains at least this share of what the merge costs.
 const HOPE: f64 = 0.3;
@@ -20,8 +22,10 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 /// A trial is given up when so many falls like the last would not make it pay: falls shrink from pass to pass.
 const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
-const TRIAL_WORK: f64 = 1e9;
+const TRIAL_WORK: f64 = 1e8;
 const MOST_TRIALS: f64 = 64.0;
+/// Clusters double from round to round.
+const GROWTH_ROUNDS: usize = 32;
 /// A move must lower the objective by this share of it.
 const WORTHWHILE: f64 = 1e-10;
 
@@ -53,7 +57,7 @@ impl<T: Real> Run<'_, T> {
         let loose = self.tolerance.max(TRIAL_TOLERANCE);
         let mut known = KnownSplits::default();
         self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.max_passes));
-        while self.passes_left(state) > 0 {
+        while self.passes_left(state) > 0 && !self.is_content(state) {
             let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
@@ -63,6 +67,27 @@ impl<T: Real> Run<'_, T> {
         }
         while !state.stopped && self.passes_left(state) > 0 {
             self.settle(state, self.tolerance, self.passes_left(state));
+            let content = self.is_content(state);
+            let options = if content { self.merges_only(state) } else { self.options(state, &mut known) };
+            let Some(options) = options else { break };
+            if !self.certain_moves(state, &options) {
+                break;
+            }
+        }
+    }
+
+    /// Moves and passes in turn until no certain move is left: the growth of a sample, whose objective is not that of all rows.
+    pub fn grow(&self, state: &mut State) {
+        let mut known = KnownSplits::default();
+        let mut before = f64::INFINITY;
+        for _ in 0..GROWTH_ROUNDS {
+            state.trace.clear();
+            self.settle(state, TRIAL_TOLERANCE, PASSES_BETWEEN_MOVES);
+            let after = state.objective(&self.goal);
+            if before - after < CONTENT * self.tolerance * after {
+                break;
+            }
+            before = after;
             let Some(options) = self.options(state, &mut known) else { break };
             if !self.certain_moves(state, &options) {
                 break;
@@ -87,21 +112,22 @@ impl<T: Real> Run<'_, T> {
     /// The most hopeful moves one by one, until one of them pays once the passes have settled.
     fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
-        let work = (self.data.n_rows() * self.data.n_columns() * state.k() * TRIAL_PASSES) as f64;
+        let nearby = most_nearby(state.k());
+        let rows = self.data.n_rows() * nearby / state.k();
+        let work = (rows * self.data.n_columns() * nearby * TRIAL_PASSES) as f64;
         let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
         for plan in self.hopeful_plans(state, options, most) {
             let mut changed = state.clone();
-            self.apply(&mut changed, options, &plan);
-            // The trace of a trial starts anew: the move itself may raise the objective.
-            changed.trace.clear();
-            self.settle_while_hopeful(&mut changed, before);
+            let touched = self.apply(&mut changed, options, &plan);
+            let settled = self.settle_nearby(&mut changed, &touched, |run, part, elsewhere| {
+                run.settle_while_hopeful(part, before - elsewhere);
+            });
             if changed.stopped {
                 state.stopped = true;
                 return false;
             }
             let after = changed.objective(&self.goal);
-            if changed.k() <= self.goal.cap() && after < before - self.worthwhile(before) {
-                changed.trace = std::mem::take(&mut state.trace);
+            if settled && changed.k() <= self.goal.cap() && after < before - self.worthwhile(before) {
                 changed.trace.push(after);
                 *state = changed;
                 return true;
@@ -137,6 +163,13 @@ impl<T: Real> Run<'_, T> {
         Some(Options { splits, by_gain, merges: merges? })
     }
 
+    /// What could be done without a look at the rows.
+    fn merges_only(&self, state: &mut State) -> Option<Options> {
+        let merges = self.cheapest_merges(state);
+        state.stopped |= merges.is_none();
+        Some(Options { splits: vec![None; state.k()], by_gain: Vec::new(), merges: merges? })
+    }
+
     /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
     fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
         let cost = |i: usize, j: usize| {
@@ -167,15 +200,18 @@ impl<T: Real> Run<'_, T> {
             plan.merges.push(*merge);
         };
         match self.goal {
-            Goal::Penalty { penalty, .. } => {
+            Goal::Penalty { .. } => {
                 for merge in &options.merges {
-                    if merge.cost < penalty - least && !taken[merge.keep] && !taken[merge.close] {
+                    if merge.cost < self.price(state, &[merge.keep, merge.close]) - least
+                        && !taken[merge.keep]
+                        && !taken[merge.close]
+                    {
                         take_merge(&mut plan, &mut taken, merge);
                     }
                 }
                 for &k in &options.by_gain {
                     let room = state.k() - plan.merges.len() + plan.splits.len() < self.goal.cap();
-                    if room && gain(&options.splits, k) > penalty + least && !taken[k] {
+                    if room && gain(&options.splits, k) > self.price(state, &[k]) + least && !taken[k] {
                         taken[k] = true;
                         plan.splits.push(k);
                     }
@@ -210,6 +246,20 @@ impl<T: Real> Run<'_, T> {
             take_merge(&mut plan, &mut taken, merge);
         }
         plan
+    }
+
+    /// What one cluster more must save beside these, which it is split from or merged with: the penalty, and in a sample also what
+    /// it saves there alone. Round noise of D columns and n rows with loss l for each row seems to be wider by (1 + sqrt(D/n))^2
+    /// along one direction (Marchenko & Pastur 1967): of what a cut there saves, 2/pi l (1 + 2 sqrt(n/D)) is not to be had in other
+    /// rows, and the error of the means costs those 2 l.
+    pub fn price(&self, state: &State, clusters: &[usize]) -> f64 {
+        if self.others == 0.0 {
+            return self.goal.penalty();
+        }
+        let total = |of: &[f64]| clusters.iter().map(|&k| of[k]).sum::<f64>();
+        let n = total(&state.weights) / self.data.total_weight() * self.data.n_rows() as f64;
+        let cut = FRAC_2_PI * (1.0 + 2.0 * (n / self.data.n_columns() as f64).sqrt());
+        self.goal.penalty() + self.others * (2.0 + cut) * total(&state.losses) / n
     }
 
     /// By how much a move must lower the objective, or rounding could move in circles.
@@ -251,9 +301,10 @@ impl<T: Real> Run<'_, T> {
         plans.into_iter().take(most).map(|(_, plan)| plan).collect()
     }
 
-    /// Carries out a plan: labels, means, weights and losses stay exact.
-    fn apply(&self, state: &mut State, options: &Options, plan: &Plan) {
-        let d = self.data.n_columns();
+    /// Carries out a plan: labels, means, weights and losses stay exact. The clusters that are new or not what they were.
+    fn apply(&self, state: &mut State, options: &Options, plan: &Plan) -> Vec<usize> {
+        state.bounds = None;
+        let (d, before) = (self.data.n_columns(), state.k());
         for merge in &plan.merges {
             let (i, j) = (merge.keep, merge.close);
             let (a, b) = (state.weights[i], state.weights[j]);
@@ -287,7 +338,10 @@ impl<T: Real> Run<'_, T> {
                 *label = names[*label as usize];
             }
         }
+        let touched = plan.splits.iter().copied().chain(plan.merges.iter().map(|m| m.keep)).chain(before..keep.len());
+        let touched = touched.map(|k| keep[..k].iter().filter(|keep| **keep).count()).collect();
         state.retain(&keep);
+        touched
     }
 }
 

@@ -2,6 +2,7 @@
 //! move centres to the means. No step raises the objective.
 
 use super::Goal;
+use super::bounded_passes::Bounds;
 use crate::data::{Data, Real};
 use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance, squared_distance};
 use crate::parallel::Workers;
@@ -14,6 +15,10 @@ use std::ops::ControlFlow;
 pub(super) struct Run<'a, T> {
     pub data: &'a Data<'a, T>,
     pub goal: Goal,
+    /// What a single row pays at most before it opens a cluster: the penalty, where all rows are there.
+    pub opens_above: f64,
+    /// The share of the rows which the run is about that are not here: 0 but in a sample.
+    pub others: f64,
     pub workers: &'a Workers,
     pub watch: &'a dyn Watch,
     pub number: usize,
@@ -34,6 +39,10 @@ pub(super) struct State {
     pub losses: Vec<f64>,
     /// Fingerprints of the centres that the labels were last assigned to, where they were.
     pub assigned: HashSet<u64>,
+    /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
+    pub bounds: Option<Bounds>,
+    /// Multiply-adds of all passes so far, had they measured every distance: rows x columns x clusters.
+    pub work: f64,
     /// The objective after every pass.
     pub trace: Vec<f64>,
     pub converged: bool,
@@ -50,6 +59,8 @@ impl State {
             weights: Vec::new(),
             losses: Vec::new(),
             assigned: HashSet::new(),
+            bounds: None,
+            work: 0.0,
             trace: Vec::new(),
             converged: false,
             stopped: false,
@@ -65,12 +76,17 @@ impl State {
         &self.offsets[k * self.n_columns..(k + 1) * self.n_columns]
     }
 
-    /// The centres that have moved since the labels were assigned; none where that saves nothing.
-    fn moved<T: Real>(&self, centres: &FrozenCentres<T>) -> Option<MovedCentres<T>> {
-        let k = centres.n_centres();
-        let flags: Vec<bool> = (0..k).map(|k| !self.assigned.contains(&fingerprint(centres.offset(k)))).collect();
+    /// Which centres have moved since the labels were assigned; none where to know it saves nothing.
+    fn moved(&self) -> Option<Vec<bool>> {
+        let flags: Vec<bool> =
+            self.offsets.chunks_exact(self.n_columns).map(|c| !self.assigned.contains(&fingerprint(c))).collect();
         let count = flags.iter().filter(|moved| **moved).count();
-        (2 * count <= k).then(|| MovedCentres::new(centres, flags))
+        (2 * count <= flags.len()).then_some(flags)
+    }
+
+    /// Notes that the labels are as the present centres say.
+    pub fn assigned_to_present_centres(&mut self) {
+        self.assigned = self.offsets.chunks_exact(self.n_columns).map(fingerprint).collect();
     }
 
     /// The objective of the labels and their means (B Eq. 9).
@@ -84,6 +100,9 @@ impl State {
             return;
         }
         let d = self.n_columns;
+        if let Some(bounds) = &mut self.bounds {
+            bounds.retain(keep, d);
+        }
         let mut names = vec![NO_LABEL; keep.len()];
         let mut next = 0;
         for k in 0..keep.len() {
@@ -104,6 +123,14 @@ impl State {
     }
 }
 
+/// From so many rows on, bounds are kept from pass to pass.
+const MANY_ROWS: usize = 1 << 14;
+
+/// Multiply-adds after which a run with K free is content with less: a pass must lower the objective by `CONTENT` times the tolerance,
+/// and no more splits are sought. Such an objective has no end of splits in large data, each worth less than the one before.
+const MUCH_WORK: f64 = 6e8;
+pub(super) const CONTENT: f64 = 2e3;
+
 /// How a pass ended.
 enum Passed {
     Moved,
@@ -122,7 +149,8 @@ impl<T: Real> Run<'_, T> {
                 return;
             };
             let after = state.trace.last().copied().unwrap_or(f64::INFINITY);
-            let slow = before.is_finite() && before - after < tolerance * after;
+            let wanted = if self.is_content(state) { tolerance.max(CONTENT * self.tolerance) } else { tolerance };
+            let slow = before.is_finite() && before - after < wanted * after;
             if matches!(passed, Passed::Unchanged) || slow {
                 state.converged = true;
                 return;
@@ -130,24 +158,20 @@ impl<T: Real> Run<'_, T> {
         }
     }
 
+    /// Whether much work has been done, and K is free.
+    pub fn is_content(&self, state: &State) -> bool {
+        self.goal.penalty() > 0.0 && state.work >= MUCH_WORK
+    }
+
     fn pass(&self, state: &mut State) -> ControlFlow<(), Passed> {
-        let d = self.data.n_columns();
-        let centres = FrozenCentres::<T>::new(std::mem::take(&mut state.offsets), d);
-        let room = self.goal.cap().saturating_sub(centres.n_centres());
-        let offers_new = room > 0 && self.goal.penalty() > 0.0;
-        let penalty = if offers_new { self.goal.penalty() } else { f64::INFINITY };
-        let moved = state.moved(&centres);
-        let assigned =
-            assign_moved(self.data, &centres, moved.as_ref(), penalty, &mut state.labels, self.workers, self.watch);
-        state.assigned = (0..centres.n_centres()).map(|k| fingerprint(centres.offset(k))).collect();
-        state.offsets = centres.offsets().to_vec();
-        let mut found = assigned?;
-        let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
-        if opened > 0 {
-            self.take_means(state);
-        } else {
-            self.take_assigned_means(state, found.weights, found.losses, &found.sums);
-        }
+        let (changed, opened) = match state.bounds.take() {
+            Some(bounds) => self.pass_within(bounds, state)?,
+            None => match state.moved() {
+                None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
+                moved => self.pass_over_all(state, moved)?,
+            },
+        };
+        state.work += (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
         let objective = state.objective(&self.goal);
         debug_assert!(
             state.trace.last().is_none_or(|before| objective <= before + self.rounding(*before)),
@@ -156,8 +180,33 @@ impl<T: Real> Run<'_, T> {
         );
         state.trace.push(objective);
         self.watch.step(&Step::Pass { run: self.number, pass: state.trace.len(), groups: state.k(), objective })?;
-        let unchanged = found.changed == 0 && opened == 0;
+        let unchanged = changed == 0 && opened == 0;
         ControlFlow::Continue(if unchanged { Passed::Unchanged } else { Passed::Moved })
+    }
+
+    /// What a single row may pay before it opens a cluster, and how many clusters there is room for.
+    pub(super) fn opening(&self, k: usize) -> (f64, usize) {
+        let room = self.goal.cap().saturating_sub(k);
+        let offers_new = room > 0 && self.goal.penalty() > 0.0;
+        (if offers_new { self.opens_above } else { f64::INFINITY }, room)
+    }
+
+    /// Assigns every row and moves the centres; how many rows changed, and how many opened a cluster.
+    fn pass_over_all(&self, state: &mut State, moved: Option<Vec<bool>>) -> ControlFlow<(), (usize, usize)> {
+        let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
+        let (penalty, room) = self.opening(centres.n_centres());
+        let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
+        let labels = &mut state.labels;
+        let assigned = assign_moved(self.data, &centres, moved.as_ref(), penalty, labels, self.workers, self.watch);
+        state.assigned_to_present_centres();
+        let mut found = assigned?;
+        let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
+        if opened > 0 {
+            self.take_means(state);
+        } else {
+            self.take_assigned_means(state, found.weights, found.losses, &found.sums);
+        }
+        ControlFlow::Continue((found.changed, opened))
     }
 
     /// What rounding may add to an objective: a share of it, and of what the rows' own squares are rounded by.
@@ -174,7 +223,7 @@ impl<T: Real> Run<'_, T> {
     /// Opens clusters at far rows, farthest first: a row that still pays more than the penalty beside those opened
     /// before it gets a cluster of its own and saves the difference. At most as many as there are clusters already
     /// (or 16), so that K doubles from pass to pass and the number of passes does not grow with K.
-    fn open_clusters(&self, state: &mut State, mut candidates: Vec<FarRow>, room: usize) -> usize {
+    pub(super) fn open_clusters(&self, state: &mut State, mut candidates: Vec<FarRow>, room: usize) -> usize {
         let (data, d, first) = (self.data, self.data.n_columns(), state.k());
         let limit = room.min(first.max(16));
         candidates.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
@@ -184,7 +233,7 @@ impl<T: Real> Run<'_, T> {
             }
             let (row, weight) = (data.rows().row(far.row), data.weight(far.row));
             let pays = |k: usize| weight * offset_squared_distance(row, data.reference(), state.offset(k));
-            if (first..state.k()).any(|k| pays(k) <= self.goal.penalty()) {
+            if (first..state.k()).any(|k| pays(k) <= self.opens_above) {
                 continue;
             }
             state.labels[far.row] = state.k() as u32;
@@ -219,6 +268,7 @@ impl<T: Real> Run<'_, T> {
 
     /// Weights, means and losses of the labels, from the rows; clusters without weight go.
     pub fn take_means(&self, state: &mut State) {
+        state.bounds = None;
         let (data, d) = (self.data, self.data.n_columns());
         let k = state.k();
         let (mut weights, mut sums) = (vec![0.0; k], vec![0.0; k * d]);
@@ -236,7 +286,7 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// Losses of the labels about the present centres, from the rows.
-    fn measure(&self, state: &mut State) {
+    pub(super) fn measure(&self, state: &mut State) {
         let mut losses = vec![0.0; state.k()];
         for (n, label) in assigned(&state.labels) {
             let row = self.data.rows().row(n);

@@ -29,11 +29,45 @@ pub struct FrozenCentres<T> {
 }
 
 /// Centres column by column in panels, and -|c|^2/2 (minus infinity where a panel is filled up).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Panels<T> {
     width: usize,
     values: Vec<T>,
     minus_half_norms: Vec<T>,
+}
+
+/// Some of many centres, packed for the kernel.
+#[derive(Debug, Clone, Default)]
+pub struct SomeCentres<T> {
+    /// Their numbers among all.
+    names: Vec<u32>,
+    panels: Panels<T>,
+}
+
+impl<T: Real> SomeCentres<T> {
+    /// Takes these of the centres instead of those it has.
+    pub fn take(&mut self, centres: &FrozenCentres<T>, names: impl Iterator<Item = u32>) {
+        self.names.clear();
+        self.names.extend(names);
+        let (all, d) = (&centres.panels, centres.n_columns);
+        let width = all.width;
+        let filled = self.names.len().next_multiple_of(width);
+        self.panels.width = width;
+        self.panels.values.resize(filled * d, T::default());
+        self.panels.minus_half_norms.clear();
+        self.panels.minus_half_norms.extend(self.names.iter().map(|&k| all.minus_half_norms[k as usize]));
+        self.panels.minus_half_norms.resize(filled, T::from_f64(f64::NEG_INFINITY));
+        for (i, &k) in self.names.iter().enumerate() {
+            let (from, to) = (k as usize, &mut self.panels.values[i / width * width * d + i % width..]);
+            let from = &all.values[from / width * width * d + from % width..];
+            to.iter_mut().step_by(width).zip(from.iter().step_by(width)).take(d).for_each(|(to, from)| *to = *from);
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.names.len()
+    }
 }
 
 impl<T: Real> FrozenCentres<T> {
@@ -77,13 +111,14 @@ impl<T: Real> FrozenCentres<T> {
         &self.offsets
     }
 
-    /// The nearest centre of one row, one centre after the other.
-    fn nearest_in_float64(&self, row: &[T], reference: &[T]) -> u32 {
+    /// The nearest centre of one row, one centre after the other: all of them, or those named.
+    fn nearest_in_float64(&self, row: &[T], reference: &[T], names: Option<&[u32]>) -> u32 {
         let (mut nearest, mut least) = (0, f64::INFINITY);
-        for (k, centre) in self.offsets.chunks_exact(self.n_columns).enumerate() {
-            let distance = offset_squared_distance(row, reference, centre);
-            if distance < least {
-                (nearest, least) = (k as u32, distance);
+        for i in 0..names.map_or(self.n_centres(), <[u32]>::len) {
+            let k = names.map_or(i as u32, |names| names[i]);
+            let distance = offset_squared_distance(row, reference, self.offset(k as usize));
+            if distance < least || (distance == least && k < nearest) {
+                (nearest, least) = (k, distance);
             }
         }
         nearest
@@ -94,26 +129,31 @@ impl<T: Real> FrozenCentres<T> {
     /// # Panics
     /// When rows and reference do not have the columns of the centres.
     pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &mut [u32]) {
-        on_this_processor(Nearest { centres: self, rows, reference, labels });
+        on_this_processor(Nearest { centres: self, some: None, rows, reference, labels });
     }
 
-    /// `nearest`, to be inlined into a larger kernel.
+    /// `nearest`, to be inlined into a larger kernel; `some`: among these only. `others`, where given, receives a distance that none
+    /// of the others is nearer than; 0 where rounding cannot tell.
     ///
     /// # Safety
     /// `FUSED` and `WIDE` only inside a kernel that runs with them.
     #[inline(always)]
     pub(crate) unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
         &self,
+        some: Option<&SomeCentres<T>>,
         rows: Rows<T>,
         reference: &[T],
         labels: &mut [u32],
+        others: Option<&mut [f32]>,
     ) {
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             match (FUSED, WIDE) {
-                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, labels),
-                (true, false) => nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, labels),
-                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, labels),
+                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, some, labels, others),
+                (true, false) => {
+                    nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, some, labels, others)
+                }
+                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, some, labels, others),
             }
         }
     }
@@ -131,6 +171,7 @@ impl Kernel for PanelWidth {
 
 struct Nearest<'a, T> {
     centres: &'a FrozenCentres<T>,
+    some: Option<&'a SomeCentres<T>>,
     rows: Rows<'a, T>,
     reference: &'a [T],
     labels: &'a mut [u32],
@@ -141,7 +182,7 @@ impl<T: Real> Kernel for Nearest<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.rows, self.reference, self.labels) };
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.some, self.rows, self.reference, self.labels, None) };
     }
 }
 
@@ -155,9 +196,11 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     rows: Rows<V::Number>,
     reference: &[V::Number],
     centres: &FrozenCentres<V::Number>,
+    some: Option<&SomeCentres<V::Number>>,
     labels: &mut [u32],
+    mut others: Option<&mut [f32]>,
 ) {
-    let panels = &centres.panels;
+    let (panels, names) = some.map_or((&centres.panels, None), |some| (&some.panels, Some(&some.names[..])));
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
     let d = rows.n_columns();
     assert!(reference.len() == d && centres.n_columns == d, "rows, reference and centres have the same columns");
@@ -177,7 +220,9 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
     let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
-    for (values, labels) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)) {
+    let mut beyond = [V::Number::default(); LARGEST_BLOCK];
+    for (number_of_block, (values, labels)) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)).enumerate()
+    {
         turn(values, reference, lanes, &mut block);
         // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
         unsafe {
@@ -226,12 +271,24 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 let gap = second[half].multiply_add(minus_one, best[half]);
                 index[half].store(indices.as_mut_ptr().add(half * V::LANES));
                 gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
+                // |x - second|^2 less what it may be rounded by.
+                let distance = second[half].multiply_add(minus_two, norms[half]);
+                let doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
+                doubt.multiply_add(minus_one, distance).store(beyond.as_mut_ptr().add(half * V::LANES));
             }
         }
         for (l, label) in labels.iter_mut().enumerate() {
-            *label = indices[l].into() as u32;
+            let index = indices[l].into() as u32;
+            *label = names.map_or(index, |names| names[index as usize]);
             if doubtful[l] > V::Number::default() {
-                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference);
+                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference, names);
+            }
+        }
+        if let Some(others) = &mut others {
+            for (l, other) in others[number_of_block * lanes..].iter_mut().take(labels.len()).enumerate() {
+                let square: f64 = beyond[l].into();
+                let known = doubtful[l] == V::Number::default() && square > 0.0;
+                *other = if known { (square.sqrt() as f32).next_down() } else { 0.0 };
             }
         }
     }
@@ -319,6 +376,34 @@ mod tests {
     }
 
     #[test]
+    fn some_centres_are_searched_as_if_there_were_no_others() {
+        let mut rng = stream(5, Stream::Simulation);
+        let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| f64::from(rng.random_range(-4..=4))).collect() };
+        for d in [1, 3, 9] {
+            let (values, offsets) = (draw(70 * d), draw(40 * d));
+            let all = FrozenCentres::<f64>::new(offsets.clone(), d);
+            let rows = Rows::new(&values, d).unwrap();
+            let mut some = SomeCentres::default();
+            for names in [vec![7], vec![39, 0, 11, 12, 13], (5..30).rev().collect::<Vec<u32>>()] {
+                some.take(&all, names.iter().copied());
+                let mut labels = vec![NO_LABEL; 70];
+                on_this_processor(Nearest {
+                    centres: &all,
+                    some: Some(&some),
+                    rows,
+                    reference: &vec![0.0; d],
+                    labels: &mut labels,
+                });
+                for (row, label) in rows.iter().zip(labels) {
+                    let distance = |k: &u32| offset_squared_distance(row, &vec![0.0; d], all.offset(*k as usize));
+                    let nearest = names.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
+                    assert_eq!(Some(&label), nearest);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn equal_distances_take_the_lowest_number() {
         let centres = FrozenCentres::<f64>::new(vec![1.0, -1.0, 1.0, -1.0], 1);
         let mut labels = vec![NO_LABEL; 3];
@@ -339,10 +424,12 @@ mod tests {
         // SAFETY: arrays of four need no special instructions.
         unsafe {
             match centres.panels.width {
-                NARROW_PANEL => {
-                    nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(rows, &[0.0; 5], &centres, &mut plain)
+                NARROW_PANEL => nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(
+                    rows, &[0.0; 5], &centres, None, &mut plain, None,
+                ),
+                _ => {
+                    nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, None, &mut plain, None)
                 }
-                _ => nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, &mut plain),
             }
         }
         assert_eq!(best, plain);

@@ -1,14 +1,17 @@
 //! Assignment of every row to its nearest centre, with the sums the next centres are made of (Broderick 2013, Sec. 2).
 
-use super::{Chunk, scan};
-use crate::data::{Data, Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, add_and_measure, offset_squared_distance, on_this_processor};
+use super::bounds::{Bound, up};
+use super::{Chunk, scan, scan_parts};
+use crate::data::{CHUNK, Data, Real, Rows};
+use crate::linalg::{
+    FrozenCentres, Kernel, NO_LABEL, SomeCentres, add_and_measure, offset_squared_distance, on_this_processor,
+};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 
 /// Rows beyond the penalty that one chunk may report.
-const FAR_ROWS: usize = 32;
+pub(super) const FAR_ROWS: usize = 32;
 
 /// A row that would rather pay the penalty than its distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,7 +100,34 @@ pub fn assign_moved<T: Real>(
         labels,
         workers,
         watch,
-        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, moved, penalty, labels }),
+        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, moved, penalty, labels, bounds: None }),
+        |part| total.merge(part),
+    )?;
+    ControlFlow::Continue(total)
+}
+
+/// `assign` that also notes how near each row is to its centre, and how far from all others.
+pub(crate) fn assign_bounded<T: Real>(
+    data: &Data<T>,
+    centres: &FrozenCentres<T>,
+    penalty: f64,
+    labels: &mut [u32],
+    bounds: &mut [Bound],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> ControlFlow<(), Assignment> {
+    let mut total = Assignment::new(centres.n_centres(), data.n_columns());
+    let parts = labels.chunks_mut(CHUNK).zip(bounds.chunks_mut(CHUNK)).collect();
+    scan_parts(
+        data,
+        CHUNK,
+        parts,
+        workers,
+        watch,
+        |chunk, (labels, bounds): &mut (&mut [u32], &mut [Bound])| {
+            let bounds = Some(&mut **bounds);
+            on_this_processor(AssignChunk { chunk, centres, moved: None, penalty, labels, bounds })
+        },
         |part| total.merge(part),
     )?;
     ControlFlow::Continue(total)
@@ -108,19 +138,15 @@ pub fn assign_moved<T: Real>(
 #[derive(Debug, Clone)]
 pub struct MovedCentres<T> {
     flags: Vec<bool>,
-    /// The number of each moved centre among all.
-    names: Vec<u32>,
-    /// None if none has moved.
-    centres: Option<FrozenCentres<T>>,
+    moved: SomeCentres<T>,
 }
 
 impl<T: Real> MovedCentres<T> {
     /// Those of the centres whose flag is set.
     pub fn new(centres: &FrozenCentres<T>, flags: Vec<bool>) -> Self {
-        let names: Vec<u32> = (0..flags.len() as u32).filter(|&k| flags[k as usize]).collect();
-        let offsets: Vec<f64> = names.iter().flat_map(|&k| centres.offset(k as usize).iter().copied()).collect();
-        let centres = (!names.is_empty()).then(|| FrozenCentres::new(offsets, centres.offset(0).len()));
-        MovedCentres { flags, names, centres }
+        let mut moved = SomeCentres::default();
+        moved.take(centres, (0..flags.len() as u32).filter(|&k| flags[k as usize]));
+        MovedCentres { flags, moved }
     }
 
     /// For every row a centre that is nearest, or no nearer than its own.
@@ -137,10 +163,9 @@ impl<T: Real> MovedCentres<T> {
         nearest: &mut [u32],
     ) {
         nearest.copy_from_slice(labels);
-        if let Some(moved) = &self.centres {
+        if self.moved.count() > 0 {
             // SAFETY: the caller vouches for the instructions.
-            unsafe { moved.nearest_inlined::<FUSED, WIDE>(rows, reference, nearest) };
-            nearest.iter_mut().for_each(|label| *label = self.names[*label as usize]);
+            unsafe { all.nearest_inlined::<FUSED, WIDE>(Some(&self.moved), rows, reference, nearest, None) };
         }
         // Rows whose own centre has moved may be nearest to any.
         let open: Vec<usize> =
@@ -149,7 +174,7 @@ impl<T: Real> MovedCentres<T> {
         if let Ok(gathered) = Rows::new(&values, rows.n_columns()) {
             let mut found = vec![NO_LABEL; open.len()];
             // SAFETY: as above.
-            unsafe { all.nearest_inlined::<FUSED, WIDE>(gathered, reference, &mut found) };
+            unsafe { all.nearest_inlined::<FUSED, WIDE>(None, gathered, reference, &mut found, None) };
             open.iter().zip(found).for_each(|(&n, label)| nearest[n] = label);
         }
     }
@@ -161,6 +186,7 @@ struct AssignChunk<'a, T> {
     moved: Option<&'a MovedCentres<T>>,
     penalty: f64,
     labels: &'a mut [u32],
+    bounds: Option<&'a mut [Bound]>,
 }
 
 impl<T: Real> Kernel for AssignChunk<'_, T> {
@@ -168,19 +194,23 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
-        let AssignChunk { chunk: Chunk { first_row, rows, weights, reference }, centres, moved, penalty, labels } =
-            self;
+        let Chunk { first_row, rows, weights, reference } = self.chunk;
+        let AssignChunk { centres, moved, penalty, labels, mut bounds, .. } = self;
         let d = rows.n_columns();
         let mut found = Assignment::new(centres.n_centres(), d);
         let wide_reference: Vec<f64> = reference.iter().map(|&r| r.into()).collect();
         let mut nearest = vec![NO_LABEL; labels.len()];
+        let mut others = vec![0.0; if bounds.is_some() { labels.len() } else { 0 }];
         // SAFETY: this kernel runs with FUSED and WIDE.
         unsafe {
             match moved {
                 Some(moved) => {
                     moved.nearest_inlined::<FUSED, WIDE>(centres, rows, reference, labels, &mut nearest);
                 }
-                None => centres.nearest_inlined::<FUSED, WIDE>(rows, reference, &mut nearest),
+                None => {
+                    let others = bounds.is_some().then_some(&mut others[..]);
+                    centres.nearest_inlined::<FUSED, WIDE>(None, rows, reference, &mut nearest, others);
+                }
             }
         }
         for (n, ((row, label), nearest)) in rows.iter().zip(labels.iter_mut()).zip(nearest).enumerate() {
@@ -199,6 +229,11 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             found.counts[k] += 1;
             found.weights[k] += weight;
             found.losses[k] += weight * distance;
+            if let Some(bounds) = &mut bounds {
+                // A row that stays although another centre is as near has nothing to spare.
+                let lower = if *label == nearest { others[n] } else { 0.0 };
+                bounds[n] = Bound { upper: up(distance.sqrt() as f32), lower };
+            }
             if weight * distance > penalty {
                 found.far.push(FarRow { row: first_row + n, pays: weight * distance });
                 if found.far.len() == 2 * FAR_ROWS {
@@ -211,7 +246,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
     }
 }
 
-fn keep_farthest(far: &mut Vec<FarRow>) {
+pub(super) fn keep_farthest(far: &mut Vec<FarRow>) {
     far.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
     far.truncate(FAR_ROWS);
 }

@@ -1,10 +1,13 @@
 //! The scan: parameters frozen, all rows independent; chunks of rows give small summaries that merge in order.
 
 mod assign;
+mod bounds;
 
+pub(crate) use assign::assign_bounded;
 pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
+pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
 
-use crate::data::{Data, Real, Rows};
+use crate::data::{CHUNK, Data, Real, Rows};
 use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
@@ -33,16 +36,30 @@ pub fn scan<T: Real, S: Send, R: Send>(
     workers: &Workers,
     watch: &dyn Watch,
     summarise: impl Fn(Chunk<T>, &mut [S]) -> R + Sync + Send,
+    merge: impl FnMut(R),
+) -> ControlFlow<()> {
+    let parts = row_state.chunks_mut(CHUNK).collect();
+    scan_parts(data, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
+}
+
+/// The same with chunks of `size` rows, where the state of rows is already cut into one part for each of them.
+fn scan_parts<T: Real, P: Send, R: Send>(
+    data: &Data<T>,
+    size: usize,
+    mut parts: Vec<P>,
+    workers: &Workers,
+    watch: &dyn Watch,
+    summarise: impl Fn(Chunk<T>, &mut P) -> R + Sync + Send,
     mut merge: impl FnMut(R),
 ) -> ControlFlow<()> {
     let mut first_chunk = 0;
-    for wave in row_state.chunks_mut(WAVE * crate::data::CHUNK) {
-        let mut parts: Vec<&mut [S]> = wave.chunks_mut(crate::data::CHUNK).collect();
-        let summaries = workers.map_mut(&mut parts, |i, part| {
+    for wave in parts.chunks_mut(WAVE) {
+        let summaries = workers.map_mut(wave, |i, part| {
             if watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let (start, end) = data.chunk(first_chunk + i);
+            let start = (first_chunk + i) * size;
+            let end = (start + size).min(data.n_rows());
             let chunk = Chunk {
                 first_row: start,
                 rows: data.rows().slice(start, end),

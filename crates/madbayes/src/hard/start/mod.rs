@@ -2,7 +2,8 @@
 
 mod plus_plus;
 
-pub(super) use plus_plus::plus_plus;
+pub(super) use plus_plus::first_seeds;
+use plus_plus::plus_plus;
 
 use super::Goal;
 use crate::data::{Data, Real};

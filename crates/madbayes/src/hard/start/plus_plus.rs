@@ -9,12 +9,34 @@ use rand::RngExt;
 
 /// Rows on which the seeds are sought; more are thinned evenly. Smaller clusters are found later, by far rows and splits.
 const SAMPLE: usize = 16_384;
+/// The same for the first seeds of a penalty, and the numbers that may be read for them.
+const FIRST_SAMPLE: usize = 2_048;
+const FIRST_WORK: usize = 100_000;
 
 /// Centres relative to the reference point, K x D: rows drawn with probability proportional to what they pay, the best
 /// of several draws each time. With a penalty: as long as the best one lowers the loss by more than the penalty.
 /// Stopped by the watch, the seeds so far are the start.
 pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut Rng, watch: &dyn Watch) -> Vec<f64> {
-    let step = data.n_rows().div_ceil(SAMPLE);
+    seek(data, goal, SAMPLE, usize::MAX, rng, watch)
+}
+
+/// The first few of them: as many as a small part of a run's work allows, and one at least. The rest is left to splits, which
+/// find clusters at a cost that does not grow with their number.
+pub(in crate::hard) fn first_seeds<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut Rng, watch: &dyn Watch) -> Vec<f64> {
+    let looks = FIRST_WORK / (data.n_rows().min(FIRST_SAMPLE) * data.n_columns());
+    seek(data, goal, FIRST_SAMPLE, looks, rng, watch)
+}
+
+/// Seeds among about `sample` rows, while fewer than `looks` candidates have been looked at.
+fn seek<T: Real>(
+    data: &Data<T>,
+    goal: &Goal,
+    sample: usize,
+    mut looks: usize,
+    rng: &mut Rng,
+    watch: &dyn Watch,
+) -> Vec<f64> {
+    let step = data.n_rows().div_ceil(sample);
     let rows: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
     let weights: Vec<f64> = rows.iter().map(|&n| data.weight(n) * step as f64).collect();
     if weights.iter().sum::<f64>() <= 0.0 {
@@ -28,6 +50,10 @@ pub(in crate::hard) fn plus_plus<T: Real>(data: &Data<T>, goal: &Goal, rng: &mut
             break;
         }
         let draws = 2 + seeds.len().ilog2() as usize;
+        if looks < draws {
+            break;
+        }
+        looks -= draws;
         let best = (0..draws)
             .map(|_| {
                 let seed = rows[draw(&pays, rng)];

@@ -1,0 +1,394 @@
+//! Assignment that looks only at rows which may have a new nearest centre (Hamerly 2010): a row stays where it is while an upper
+//! bound of the distance to its centre is below a lower bound of the distance to all others.
+//!
+//! A row at distance u of its centre c is nearer to another centre c' only if |c - c'| < 2 u: rows that their bounds leave open are
+//! taken together cluster by cluster, and measured against the centres near their own.
+
+use super::assign::{FAR_ROWS, keep_farthest};
+use super::{Chunk, FarRow, scan_parts};
+use crate::data::{CHUNK, Data, Real, Rows};
+use crate::linalg::{
+    FrozenCentres, Kernel, NO_LABEL, SomeCentres, offset_squared_distance, on_this_processor, squared_distance,
+};
+use crate::parallel::Workers;
+use crate::watch::Watch;
+use std::ops::ControlFlow;
+
+/// Chunks that are looked at together, so that a cluster has many rows among them: as many as leave work for several threads.
+const MOST_CHUNKS: usize = 16;
+const PARTS: usize = 16;
+
+/// What is known of one row: no farther from its centre than `upper`, no nearer to any other than `lower`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Bound {
+    pub upper: f32,
+    pub lower: f32,
+}
+
+/// More than the roundings of one operation in float32.
+const ROUNDING: f32 = 2.0 * f32::EPSILON;
+
+/// A number above that was rounded to this; of a distance, so not below 0.
+#[inline(always)]
+pub(super) fn up(distance: f32) -> f32 {
+    distance * (1.0 + ROUNDING) + f32::MIN_POSITIVE
+}
+
+/// A distance below that was rounded to this.
+#[inline(always)]
+pub(super) fn down(distance: f32) -> f32 {
+    (distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE).max(0.0)
+}
+
+/// What became of the bounds when the centres moved, and which centres are near each other.
+#[derive(Debug)]
+pub(crate) struct Shifts {
+    /// How far each centre has moved: its rows' upper bounds grow by that.
+    own: Vec<f32>,
+    /// The farthest that any other centre has moved: lower bounds shrink by that.
+    others: Vec<f32>,
+    around: Vec<Surroundings>,
+}
+
+/// The other centres as one of them sees them.
+#[derive(Debug)]
+struct Surroundings {
+    /// Half the distance to the nearest: a row nearer than that stays.
+    half_gap: f32,
+    /// Distance to the nearest that is new; infinite if none is.
+    to_new: f32,
+    /// Those that a row of this one may be nearer to, nearest first, with their distances.
+    near: Vec<(f32, u32)>,
+}
+
+impl Shifts {
+    /// From the centres the bounds were of to the present ones; those beyond `anchors` are new. No row of cluster k is farther than
+    /// `radii[k]` from the centre it was bounded about.
+    pub fn new<T: Real>(anchors: &[f64], radii: &[f32], centres: &FrozenCentres<T>, workers: &Workers) -> Self {
+        let (k, d) = (centres.n_centres(), centres.offset(0).len());
+        let moved = anchors.chunks_exact(d).enumerate();
+        let mut own: Vec<f32> = moved.map(|(i, a)| up(squared_distance(a, centres.offset(i)).sqrt() as f32)).collect();
+        own.resize(k, 0.0);
+        // The largest, and the largest but one.
+        let (mut first, mut second) = ((0, 0.0f32), 0.0f32);
+        for (i, &shift) in own.iter().enumerate() {
+            if shift > first.1 {
+                (second, first) = (first.1, (i, shift));
+            } else {
+                second = second.max(shift);
+            }
+        }
+        let others = (0..k).map(|i| if i == first.0 { second } else { first.1 }).collect();
+        let known = anchors.len() / d;
+        let around = workers.map(k, |i| {
+            on_this_processor(LookAround {
+                centres: centres.offsets(),
+                d,
+                i,
+                known,
+                reach: 2.0 * up(radii[i] + own[i]),
+            })
+        });
+        Shifts { own, others, around }
+    }
+}
+
+struct LookAround<'a> {
+    centres: &'a [f64],
+    d: usize,
+    i: usize,
+    known: usize,
+    reach: f32,
+}
+
+impl Kernel for LookAround<'_> {
+    type Output = Surroundings;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Surroundings {
+        let here = &self.centres[self.i * self.d..(self.i + 1) * self.d];
+        let (mut half_gap, mut to_new, mut near) = (f32::INFINITY, f32::INFINITY, Vec::new());
+        for (j, there) in self.centres.chunks_exact(self.d).enumerate() {
+            if j == self.i {
+                continue;
+            }
+            let gap = down(squared_distance(here, there).sqrt() as f32);
+            half_gap = half_gap.min(0.5 * gap);
+            if j >= self.known {
+                to_new = to_new.min(gap);
+            }
+            if gap <= self.reach {
+                near.push((gap, j as u32));
+            }
+        }
+        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Surroundings { half_gap, to_new, near }
+    }
+}
+
+/// What an assignment within bounds found.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Rows and the clusters they go to.
+    pub moves: Vec<(u32, u32)>,
+    /// As in [`Assignment`](super::Assignment).
+    pub far: Vec<FarRow>,
+    /// Distances from rows to centres that were measured.
+    pub measured: usize,
+}
+
+/// The rows whose nearest centre is another now, though labels stay as they are: the bounds are of the labels to be. A row leaves
+/// only for a centre that is strictly nearer in float64. Rows that pay more than `penalty` are reported as far.
+pub(crate) fn assign_within_bounds<T: Real>(
+    data: &Data<T>,
+    centres: &FrozenCentres<T>,
+    shifts: &Shifts,
+    penalty: f64,
+    labels: &[u32],
+    bounds: &mut [Bound],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> ControlFlow<(), Changes> {
+    let mut total = Changes::default();
+    let size = CHUNK * (data.n_chunks() / PARTS).clamp(1, MOST_CHUNKS);
+    let parts = labels.chunks(size).zip(bounds.chunks_mut(size)).collect();
+    scan_parts(
+        data,
+        size,
+        parts,
+        workers,
+        watch,
+        |chunk, (labels, bounds): &mut (&[u32], &mut [Bound])| {
+            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, labels, bounds })
+        },
+        |part| {
+            total.moves.extend(part.moves);
+            total.far.extend(part.far);
+            total.measured += part.measured;
+        },
+    )?;
+    ControlFlow::Continue(total)
+}
+
+struct BoundedPart<'a, T> {
+    chunk: Chunk<'a, T>,
+    centres: &'a FrozenCentres<T>,
+    shifts: &'a Shifts,
+    penalty: f64,
+    labels: &'a [u32],
+    bounds: &'a mut [Bound],
+}
+
+/// A row that its bounds leave open, and its distance from its own centre.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    row: u32,
+    own: f64,
+}
+
+impl<T: Real> Kernel for BoundedPart<'_, T> {
+    type Output = Changes;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> Changes {
+        let mut changes = Changes::default();
+        let open = self.widen_bounds(&mut changes);
+        let (mut gathered, mut nearest, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut some = SomeCentres::default();
+        for group in open.chunk_by(|a, b| self.labels[a.row as usize] == self.labels[b.row as usize]) {
+            let label = self.labels[group[0].row as usize];
+            let near = &self.shifts.around[label as usize].near;
+            let reach = 2.0 * group.iter().map(|open| up(open.own as f32)).fold(0.0, f32::max);
+            let within = near.partition_point(|(gap, _)| *gap <= reach);
+            // Centres farther away are no nearer than their distance from this one, less the row's.
+            let beyond = near.get(within).map_or(reach, |(gap, _)| *gap);
+            // To copy centres pays where they are few.
+            let few = 2 * within < self.centres.n_centres();
+            if few {
+                some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
+            }
+            changes.measured += group.len() * if few { within + 1 } else { self.centres.n_centres() };
+            gathered.clear();
+            group.iter().for_each(|open| gathered.extend_from_slice(self.chunk.rows.row(open.row as usize)));
+            let Ok(rows) = Rows::new(&gathered, self.chunk.rows.n_columns()) else { continue };
+            nearest.resize(group.len(), NO_LABEL);
+            others.resize(group.len(), 0.0);
+            let some = few.then_some(&some);
+            // SAFETY: this kernel runs with FUSED and WIDE.
+            unsafe {
+                let reference = self.chunk.reference;
+                self.centres.nearest_inlined::<FUSED, WIDE>(some, rows, reference, &mut nearest, Some(&mut others));
+            }
+            for ((open, &nearest), &other) in group.iter().zip(&nearest).zip(&others) {
+                let other = if few { other.min(down(beyond - up(open.own as f32))) } else { other };
+                self.settle(open, nearest, other, &mut changes);
+            }
+        }
+        changes.moves.sort_unstable();
+        keep_farthest(&mut changes.far);
+        changes
+    }
+}
+
+impl<T: Real> BoundedPart<'_, T> {
+    #[inline(always)]
+    fn distance(&self, row: usize, k: u32) -> f64 {
+        let Chunk { rows, reference, .. } = self.chunk;
+        offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize)).sqrt()
+    }
+
+    /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster.
+    #[inline(always)]
+    fn widen_bounds(&mut self, changes: &mut Changes) -> Vec<Open> {
+        let mut open = Vec::new();
+        let mut ends = vec![0u32; self.centres.n_centres()];
+        for row in 0..self.labels.len() {
+            let k = self.labels[row] as usize;
+            let (bound, around) = (self.bounds[row], &self.shifts.around[k]);
+            let upper = up(bound.upper + self.shifts.own[k]);
+            let lower = down(bound.lower - self.shifts.others[k]).min(down(around.to_new - upper));
+            let stays_within = lower.max(around.half_gap);
+            let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
+            if upper <= stays_within && weight * f64::from(upper) * f64::from(upper) <= self.penalty {
+                self.bounds[row] = Bound { upper, lower };
+                continue;
+            }
+            // One look at its own centre is often enough.
+            let own = self.distance(row, self.labels[row]);
+            changes.measured += 1;
+            let upper = up(own as f32);
+            self.bounds[row] = Bound { upper, lower };
+            if upper <= stays_within {
+                self.note_if_far(row, own, changes);
+            } else {
+                open.push(Open { row: row as u32, own });
+                ends[k] += 1;
+            }
+        }
+        // Sorted by counting.
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        let mut sorted = vec![Open::default(); open.len()];
+        for one in open.into_iter().rev() {
+            let place = &mut ends[self.labels[one.row as usize] as usize];
+            *place -= 1;
+            sorted[*place as usize] = one;
+        }
+        sorted
+    }
+
+    /// Takes note of the nearest centre of an open row, and that no other is nearer than `other`.
+    #[inline(always)]
+    fn settle(&mut self, open: &Open, nearest: u32, other: f32, changes: &mut Changes) {
+        let row = open.row as usize;
+        let stays = nearest == self.labels[row];
+        let there = if stays { open.own } else { self.distance(row, nearest) };
+        let leaves = there < open.own;
+        if leaves {
+            changes.moves.push(((self.chunk.first_row + row) as u32, nearest));
+        }
+        // A row that stays although another centre is as near has nothing to spare.
+        let (distance, lower) = if stays || leaves { (there, other) } else { (open.own, 0.0) };
+        self.bounds[row] = Bound { upper: up(distance as f32), lower };
+        self.note_if_far(row, distance, changes);
+    }
+
+    #[inline(always)]
+    fn note_if_far(&self, row: usize, distance: f64, changes: &mut Changes) {
+        let pays = self.chunk.weights.map_or(1.0, |w| w[row]) * distance * distance;
+        if pays > self.penalty {
+            changes.far.push(FarRow { row: self.chunk.first_row + row, pays });
+            if changes.far.len() == 2 * FAR_ROWS {
+                keep_farthest(&mut changes.far);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::{assign, assign_bounded};
+    use crate::watch::Unwatched;
+    use proptest::prelude::*;
+
+    /// The rows' labels and bounds after a first look, then whatever the centres do: moved, some new at the end.
+    fn follow<T: Real>(values: &[f64], weights: Option<&[f64]>, first: &[f64], then: &[f64], d: usize, penalty: f64) {
+        let workers = Workers::serial();
+        let values: Vec<T> = values.iter().map(|v| T::from_f64(*v)).collect();
+        let data = Data::weighted(Rows::new(&values, d).unwrap(), weights).unwrap();
+        let n = data.n_rows();
+        let (mut labels, mut bounds) = (vec![NO_LABEL; n], vec![Bound::default(); n]);
+        let centres = FrozenCentres::<T>::new(first.to_vec(), d);
+        let found = assign_bounded(&data, &centres, penalty, &mut labels, &mut bounds, &workers, &Unwatched);
+        assert!(found.is_continue());
+        let mut plain = labels.clone();
+        check_bounds(&data, first, &labels, &bounds);
+        let mut radii = vec![0.0f32; then.len() / d];
+        labels.iter().zip(&bounds).for_each(|(&l, b)| radii[l as usize] = radii[l as usize].max(b.upper));
+        let centres = FrozenCentres::<T>::new(then.to_vec(), d);
+        let shifts = Shifts::new(first, &radii, &centres, &workers);
+        let found = assign_within_bounds(&data, &centres, &shifts, penalty, &labels, &mut bounds, &workers, &Unwatched);
+        let ControlFlow::Continue(changes) = found else { panic!("unwatched") };
+        changes.moves.iter().for_each(|&(row, to)| labels[row as usize] = to);
+        let ControlFlow::Continue(all) = assign(&data, &centres, penalty, &mut plain, &workers, &Unwatched) else {
+            panic!("unwatched")
+        };
+        let distances = |labels: &[u32]| -> Vec<f64> { (0..n).map(|r| distance(&data, r, then, labels[r])).collect() };
+        assert_eq!(distances(&labels), distances(&plain), "every row is as near to its centre as without bounds");
+        assert_eq!(changes.moves.len(), all.changed);
+        assert_eq!(changes.far, all.far);
+        check_bounds(&data, then, &labels, &bounds);
+    }
+
+    fn distance<T: Real>(data: &Data<T>, row: usize, centres: &[f64], k: u32) -> f64 {
+        let d = data.n_columns();
+        let centre = &centres[k as usize * d..(k as usize + 1) * d];
+        offset_squared_distance(data.rows().row(row), data.reference(), centre).sqrt()
+    }
+
+    fn check_bounds<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], bounds: &[Bound]) {
+        for (row, (&label, bound)) in labels.iter().zip(bounds).enumerate() {
+            for k in 0..(centres.len() / data.n_columns()) as u32 {
+                let distance = distance(data, row, centres, k);
+                if k == label {
+                    assert!(distance <= f64::from(bound.upper), "row {row}: {distance} {bound:?}");
+                } else {
+                    assert!(distance >= f64::from(bound.lower), "row {row}, centre {k}: {distance} {bound:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+        #[test]
+        fn bounds_hold_and_no_row_is_left_behind(
+            d in 1usize..4,
+            k in 1usize..30,
+            new in 0usize..4,
+            seed in any::<u64>(),
+            shift in prop_oneof![Just(0.0), Just(1e-6), Just(0.1), Just(3.0)],
+            spread in prop_oneof![Just(1e-4), Just(1.0)],
+            penalty in prop_oneof![Just(0.5), Just(f64::INFINITY)],
+            weighted in any::<bool>(),
+        ) {
+            use rand::RngExt;
+            let mut rng = crate::random::stream(seed, crate::random::Stream::Simulation);
+            // Sites on a grid, so that some distances are equal.
+            let mut draw = |n: usize| -> Vec<f64> {
+                (0..n).map(|_| f64::from(rng.random_range(-3i32..=3)) + spread * (rng.random::<f64>() - 0.5)).collect()
+            };
+            let (values, first, noise, opened) = (draw(120 * d), draw(k * d), draw(k * d), draw(new * d));
+            let weights: Vec<f64> = (0..120).map(|n| f64::from(n % 4)).collect();
+            let weights = weighted.then_some(&weights[..]);
+            let mut then: Vec<f64> = first.iter().zip(&noise).map(|(c, e)| c + shift * e).collect();
+            then.extend(opened);
+            follow::<f32>(&values, weights, &first, &then, d, penalty);
+            follow::<f64>(&values, weights, &first, &then, d, penalty);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `cargo xtask bench --peers`: the Python package beside the packages people would use instead, as a table in docs/peers.md.
+
+use crate::{environment, root, run, target, wheel};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Command;
+
+/// The script that measures; it lies beside the project, as the data of the tests do.
+const SCRIPT: &str = "../shared/bench/peers.py";
+
+/// Workloads in the order of the table, and what they are.
+const WORKLOADS: [(&str, &str); 8] = [
+    ("d", "1,000 x 10, 10 clusters"),
+    ("a", "100,000 x 32, 50 clusters, well apart"),
+    ("c", "20,000 x 784, 30 clusters with covariance of rank 20"),
+    ("e10k", "10,000 x 16, 100 clusters"),
+    ("e100k", "100,000 x 16, 100 clusters"),
+    ("e1M", "1,000,000 x 16, 100 clusters"),
+    ("e4M", "4,000,000 x 16, 100 clusters"),
+    ("b", "1,000,000 x 8, 200 clusters that overlap"),
+];
+
+/// Measures and writes the table. `extra` goes to the script: `--workloads a d`, `--reps 1`.
+pub fn compare(extra: &[String]) -> Result<()> {
+    let script = root().join(SCRIPT);
+    if !script.is_file() {
+        bail!("{SCRIPT} is not here: the comparison with other packages needs it beside the project");
+    }
+    let wheel = wheel(&["--release"])?;
+    let python = environment("venv-peers", &[&wheel.display().to_string()])?;
+    // The same version may have been there already, with other code.
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"]).arg(&wheel))?;
+    let (folder, rows) = (target("peers"), target("peers.json"));
+    if !folder.join("pdc").is_dir() {
+        run(Command::new("python3").arg(&script).arg("setup").arg(&folder))?;
+    }
+    let mut measure = Command::new("python3");
+    measure.arg(&script).arg("run").arg(&folder).arg("--python").arg(&python).arg("--json").arg(&rows);
+    if !extra.iter().any(|word| word == "--workloads") {
+        measure.arg("--workloads").args(WORKLOADS.map(|(name, _)| name));
+    }
+    run(measure.args(extra))?;
+    let text = std::fs::read_to_string(&rows)?;
+    let page = page(&serde_json::from_str::<Vec<Value>>(&text)?)?;
+    std::fs::write(root().join("docs/peers.md"), page).context("cannot write docs/peers.md")
+}
+
+/// One table for each number of threads: a line for each package, a column for each workload.
+fn page(rows: &[Value]) -> Result<String> {
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_string();
+    let threads: Vec<u64> = {
+        let mut all: Vec<u64> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let mut peers: Vec<String> = Vec::new();
+    let mut cells: BTreeMap<(u64, String, String), String> = BTreeMap::new();
+    for row in rows {
+        let peer = text(row, "peer");
+        if !peers.contains(&peer) {
+            peers.push(peer.clone());
+        }
+        let time = if row["threads"] == 1 { "cpu" } else { "wall" };
+        let cell = match (row[time].as_f64(), row["k"].as_u64(), row["objective"].as_f64()) {
+            (Some(seconds), Some(k), Some(objective)) => format!("{seconds:.4} / {k} / {objective:.4e}"),
+            _ => "-".to_string(),
+        };
+        cells.insert((row["threads"].as_u64().context("threads")?, peer, text(row, "workload")), cell);
+    }
+    let measured = |name: &str| rows.iter().any(|row| row["workload"] == name);
+    let workloads: Vec<_> = WORKLOADS.iter().filter(|(name, _)| measured(name)).collect();
+    let mut page = String::from(
+        "# Beside other packages\n\nWritten by `cargo xtask bench --peers`. Simulated clusters, float32, the same penalty for all that \
+         find K by themselves; the others are given the true K, which is an advantage. Seconds (median of the seeds) / clusters / \
+         objective of the worst seed, sum of squares + (K - 1) penalty. `-`: not within 150 s.\n\n",
+    );
+    for (name, what) in &workloads {
+        page += &format!("- {name}: {what}\n");
+    }
+    for threads in threads {
+        let time = if threads == 1 {
+            "One thread, CPU seconds".to_string()
+        } else {
+            format!("{threads} threads, wall seconds")
+        };
+        page += &format!("\n{time}:\n\n| |");
+        workloads.iter().for_each(|(name, _)| page += &format!(" {name} |"));
+        page += &format!("\n|---|{}\n", "---|".repeat(workloads.len()));
+        for peer in &peers {
+            page += &format!("| {peer} |");
+            for (name, _) in &workloads {
+                let cell = cells.get(&(threads, peer.clone(), (*name).to_string()));
+                page += &format!(" {} |", cell.map_or("", String::as_str));
+            }
+            page += "\n";
+        }
+    }
+    Ok(page)
+}
