@@ -340,7 +340,10 @@ mod tests {
         let distances = |labels: &[u32]| -> Vec<f64> { (0..n).map(|r| distance(&data, r, then, labels[r])).collect() };
         assert_eq!(distances(&labels), distances(&plain), "every row is as near to its centre as without bounds");
         assert_eq!(changes.moves.len(), all.changed);
-        assert_eq!(changes.far, all.far);
+        // A root and its square round once more.
+        let near = |a: &FarRow, b: &FarRow| a.row == b.row && (a.pays - b.pays).abs() <= 1e-12 * b.pays;
+        let same = changes.far.len() == all.far.len() && changes.far.iter().zip(&all.far).all(|(a, b)| near(a, b));
+        assert!(same, "{:?} {:?}", changes.far, all.far);
         check_bounds(&data, then, &labels, &bounds);
     }
 
