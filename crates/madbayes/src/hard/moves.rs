@@ -22,7 +22,7 @@ const TRIAL_TOLERANCE: f64 = 1e-4;
 /// A trial is given up when so many falls like the last would not make it pay: falls shrink from pass to pass.
 const PASSES_AHEAD: f64 = 4.0;
 /// Trials in a row that may fail: by work (rows x columns x clusters x passes), never by the clock.
-const TRIAL_WORK: f64 = 1e8;
+const TRIAL_WORK: f64 = 1e9;
 const MOST_TRIALS: f64 = 64.0;
 /// Clusters double from round to round.
 const GROWTH_ROUNDS: usize = 32;
@@ -61,7 +61,12 @@ impl<T: Real> Run<'_, T> {
             let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
-            } else if !self.trial(state, &options) {
+            } else if !state.converged {
+                // Trials are judged by what they do themselves.
+                self.settle(state, loose, self.passes_left(state));
+            } else if self.trial(state, &options) {
+                self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
+            } else {
                 break;
             }
         }
