@@ -139,6 +139,7 @@ pub(crate) struct Changes {
 
 /// The rows whose nearest centre is another now, though labels stay as they are: the bounds are of the labels to be. A row leaves
 /// only for a centre that is strictly nearer in float64. Rows that pay more than `penalty` are reported as far.
+#[expect(clippy::too_many_arguments, reason = "the rows, what is known of them, and what became of the centres")]
 pub(crate) fn assign_within_bounds<T: Real>(
     data: &Data<T>,
     centres: &FrozenCentres<T>,
