@@ -14,7 +14,7 @@ const COLUMNS: usize = 8;
 const SOON: Duration = Duration::from_secs(3);
 
 /// Far more work than the tests have time for: rows without clusters, cut into about a hundred.
-const LONG: &str = "cluster cloud.npy --penalty 30000 --restarts 1 --format json";
+const LONG: &str = "cluster cloud.npy --penalty 30000 --restarts 200 --format json";
 
 /// Row-major float32 without structure.
 fn cloud() -> Vec<f32> {
@@ -126,7 +126,7 @@ fn ctrl_c_ends_soon_with_the_best_result_so_far() {
 
 #[test]
 fn ctrl_c_ends_soon_however_many_clusters_a_penalty_leads_to() {
-    ends_soon("--penalty 300 --restarts 1");
+    ends_soon("--penalty 300 --restarts 200");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_time_limit_ends_the_work_and_says_so() {
         eprintln!("a limit of 0.5 s: {algorithm} ended after {seconds:.3} s");
         assert!((0.5..0.5 + SOON.as_secs_f64()).contains(&seconds), "{seconds}");
     }
-    let text = folder.text("cluster cloud.npy --penalty 30000 --restarts 1 --time-limit 0.5 --quiet");
+    let text = folder.text("cluster cloud.npy --penalty 30000 --restarts 200 --time-limit 0.5 --quiet");
     says(&text, &["stopped early after "]);
 }
 
