@@ -6,7 +6,7 @@ use super::bounded_passes::Bounds;
 use crate::data::{Data, Real};
 use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance, squared_distance};
 use crate::parallel::Workers;
-use crate::scan::{FarRow, MovedCentres, assign_moved};
+use crate::scan::{FarRow, MovedCentres, NEARBY_PAYS_FROM, assign_moved, assign_nearby};
 use crate::watch::{Step, Watch};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -196,8 +196,14 @@ impl<T: Real> Run<'_, T> {
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
         let (penalty, room) = self.opening(centres.n_centres());
         let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
+        // A sample only shows where clusters are: all rows will look at all centres.
+        let nearby = self.others > 0.0 && state.k() >= NEARBY_PAYS_FROM && !state.weights.is_empty() && moved.is_none();
         let labels = &mut state.labels;
-        let assigned = assign_moved(self.data, &centres, moved.as_ref(), penalty, labels, self.workers, self.watch);
+        let assigned = if nearby {
+            assign_nearby(self.data, &centres, penalty, labels, self.workers, self.watch)
+        } else {
+            assign_moved(self.data, &centres, moved.as_ref(), penalty, labels, self.workers, self.watch)
+        };
         state.assigned_to_present_centres();
         let mut found = assigned?;
         let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);

@@ -1,6 +1,7 @@
 //! Assignment of every row to its nearest centre, with the sums the next centres are made of (Broderick 2013, Sec. 2).
 
 use super::bounds::{Bound, up};
+use super::nearby::nearest_nearby;
 use super::{Chunk, scan, scan_parts};
 use crate::data::{CHUNK, Data, Real, Rows};
 use crate::linalg::{
@@ -94,13 +95,40 @@ pub fn assign_moved<T: Real>(
     workers: &Workers,
     watch: &dyn Watch,
 ) -> ControlFlow<(), Assignment> {
+    let sought = moved.map_or(Sought::All, Sought::Moved);
+    assign_sought(data, centres, sought, penalty, labels, workers, watch)
+}
+
+/// The same among the centres near each row's own, where one look at all of them would cost more: rows may end at a centre that is
+/// not the nearest, but none ends farther from its centre than it was. Every row has a label.
+pub(crate) fn assign_nearby<T: Real>(
+    data: &Data<T>,
+    centres: &FrozenCentres<T>,
+    penalty: f64,
+    labels: &mut [u32],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> ControlFlow<(), Assignment> {
+    let nearest = nearest_nearby(data, centres, labels, workers);
+    assign_sought(data, centres, Sought::Known(&nearest), penalty, labels, workers, watch)
+}
+
+fn assign_sought<T: Real>(
+    data: &Data<T>,
+    centres: &FrozenCentres<T>,
+    sought: Sought<T>,
+    penalty: f64,
+    labels: &mut [u32],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> ControlFlow<(), Assignment> {
     let mut total = Assignment::new(centres.n_centres(), data.n_columns());
     scan(
         data,
         labels,
         workers,
         watch,
-        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, moved, penalty, labels, bounds: None }),
+        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, sought, penalty, labels, bounds: None }),
         |part| total.merge(part),
     )?;
     ControlFlow::Continue(total)
@@ -126,7 +154,7 @@ pub(crate) fn assign_bounded<T: Real>(
         watch,
         |chunk, (labels, bounds): &mut (&mut [u32], &mut [Bound])| {
             let bounds = Some(&mut **bounds);
-            on_this_processor(AssignChunk { chunk, centres, moved: None, penalty, labels, bounds })
+            on_this_processor(AssignChunk { chunk, centres, sought: Sought::All, penalty, labels, bounds })
         },
         |part| total.merge(part),
     )?;
@@ -180,10 +208,19 @@ impl<T: Real> MovedCentres<T> {
     }
 }
 
+/// Where the nearest centre of a row is sought.
+#[derive(Clone, Copy)]
+enum Sought<'a, T> {
+    All,
+    Moved(&'a MovedCentres<T>),
+    /// Found already, for every row of the data.
+    Known(&'a [u32]),
+}
+
 struct AssignChunk<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
-    moved: Option<&'a MovedCentres<T>>,
+    sought: Sought<'a, T>,
     penalty: f64,
     labels: &'a mut [u32],
     bounds: Option<&'a mut [Bound]>,
@@ -195,7 +232,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
         let Chunk { first_row, rows, weights, reference } = self.chunk;
-        let AssignChunk { centres, moved, penalty, labels, mut bounds, .. } = self;
+        let AssignChunk { centres, sought, penalty, labels, mut bounds, .. } = self;
         let d = rows.n_columns();
         let mut found = Assignment::new(centres.n_centres(), d);
         let wide_reference: Vec<f64> = reference.iter().map(|&r| r.into()).collect();
@@ -203,11 +240,12 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
         let mut others = vec![0.0; if bounds.is_some() { labels.len() } else { 0 }];
         // SAFETY: this kernel runs with FUSED and WIDE.
         unsafe {
-            match moved {
-                Some(moved) => {
+            match sought {
+                Sought::Moved(moved) => {
                     moved.nearest_inlined::<FUSED, WIDE>(centres, rows, reference, labels, &mut nearest);
                 }
-                None => {
+                Sought::Known(known) => nearest.copy_from_slice(&known[first_row..first_row + labels.len()]),
+                Sought::All => {
                     let others = bounds.is_some().then_some(&mut others[..]);
                     centres.nearest_inlined::<FUSED, WIDE>(None, rows, reference, &mut nearest, others);
                 }

@@ -180,12 +180,25 @@ struct BoundedPart<'a, T> {
     bounds: &'a mut [Bound],
 }
 
-/// A row that its bounds leave open, and its distance from its own centre.
+/// A row that its bounds leave open, and its squared distance from its own centre.
 #[derive(Clone, Copy, Default)]
 struct Open {
     row: u32,
     own: f64,
 }
+
+impl Open {
+    /// No less than the distance.
+    #[inline(always)]
+    fn upper(&self) -> f32 {
+        up(self.own.sqrt() as f32)
+    }
+}
+
+/// Rows of a block of the kernel, and rows that packing a centre takes as long as: what few rows and few centres cost.
+const BLOCK: usize = 32;
+/// Rows that are gathered before they are measured against all centres: few enough to stay in the cache.
+const BATCH: usize = 8 * BLOCK;
 
 impl<T: Real> Kernel for BoundedPart<'_, T> {
     type Output = Changes;
@@ -194,34 +207,35 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
     unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> Changes {
         let mut changes = Changes::default();
         let open = self.widen_bounds(&mut changes);
-        let (mut gathered, mut nearest, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut measured = Measured::default();
         let mut some = SomeCentres::default();
+        let mut others = Vec::new();
         for group in open.chunk_by(|a, b| self.labels[a.row as usize] == self.labels[b.row as usize]) {
             let label = self.labels[group[0].row as usize];
             let near = &self.shifts.around[label as usize].near;
-            let reach = 2.0 * group.iter().map(|open| up(open.own as f32)).fold(0.0, f32::max);
+            let reach = 2.0 * group.iter().map(Open::upper).fold(0.0, f32::max);
             let within = near.partition_point(|(gap, _)| *gap <= reach);
+            if (group.len().next_multiple_of(BLOCK) + BLOCK) * (within + 1) >= group.len() * self.centres.n_centres() {
+                others.extend_from_slice(group);
+                continue;
+            }
             // Centres farther away are no nearer than their distance from this one, less the row's.
             let beyond = near.get(within).map_or(reach, |(gap, _)| *gap);
-            // To copy centres pays where they are few.
-            let few = 2 * within < self.centres.n_centres();
-            if few {
-                some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
-            }
-            changes.measured += group.len() * if few { within + 1 } else { self.centres.n_centres() };
-            gathered.clear();
-            group.iter().for_each(|open| gathered.extend_from_slice(self.chunk.rows.row(open.row as usize)));
-            let Ok(rows) = Rows::new(&gathered, self.chunk.rows.n_columns()) else { continue };
-            nearest.resize(group.len(), NO_LABEL);
-            others.resize(group.len(), 0.0);
-            let some = few.then_some(&some);
+            some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
             // SAFETY: this kernel runs with FUSED and WIDE.
-            unsafe {
-                let reference = self.chunk.reference;
-                self.centres.nearest_inlined::<FUSED, WIDE>(some, rows, reference, &mut nearest, Some(&mut others));
+            unsafe { measured.measure::<FUSED, WIDE>(&self, group, Some(&some)) };
+            changes.measured += group.len() * (within + 1);
+            for (open, (&nearest, &other)) in group.iter().zip(measured.found()) {
+                let other = other.min(down(beyond - open.upper()));
+                self.settle(open, nearest, other, &mut changes);
             }
-            for ((open, &nearest), &other) in group.iter().zip(&nearest).zip(&others) {
-                let other = if few { other.min(down(beyond - up(open.own as f32))) } else { other };
+        }
+        // Where most centres are within reach, or few rows of a cluster open: all centres, for rows of all clusters together.
+        for batch in others.chunks(BATCH) {
+            // SAFETY: as above.
+            unsafe { measured.measure::<FUSED, WIDE>(&self, batch, None) };
+            changes.measured += batch.len() * self.centres.n_centres();
+            for (open, (&nearest, &other)) in batch.iter().zip(measured.found()) {
                 self.settle(open, nearest, other, &mut changes);
             }
         }
@@ -231,11 +245,47 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
     }
 }
 
+/// Rows that stand together to be measured, their nearest centres, and how near any other may be.
+#[derive(Default)]
+struct Measured<T> {
+    values: Vec<T>,
+    nearest: Vec<u32>,
+    others: Vec<f32>,
+}
+
+impl<T: Real> Measured<T> {
+    /// # Safety
+    /// To be inlined into a kernel that runs with FUSED and WIDE.
+    #[inline(always)]
+    unsafe fn measure<const FUSED: bool, const WIDE: bool>(
+        &mut self,
+        part: &BoundedPart<T>,
+        open: &[Open],
+        some: Option<&SomeCentres<T>>,
+    ) {
+        let Chunk { rows, reference, .. } = part.chunk;
+        self.values.clear();
+        open.iter().for_each(|open| self.values.extend_from_slice(rows.row(open.row as usize)));
+        self.nearest.resize(open.len(), NO_LABEL);
+        self.others.resize(open.len(), 0.0);
+        if let Ok(rows) = Rows::new(&self.values, rows.n_columns()) {
+            let others = Some(&mut self.others[..]);
+            // SAFETY: the caller vouches for the instructions.
+            unsafe { part.centres.nearest_inlined::<FUSED, WIDE>(some, rows, reference, &mut self.nearest, others) };
+        }
+    }
+
+    /// Of each row the nearest centre, and a distance that none of the others is nearer than.
+    fn found(&self) -> impl Iterator<Item = (&u32, &f32)> {
+        self.nearest.iter().zip(&self.others)
+    }
+}
+
 impl<T: Real> BoundedPart<'_, T> {
     #[inline(always)]
-    fn distance(&self, row: usize, k: u32) -> f64 {
+    fn square(&self, row: usize, k: u32) -> f64 {
         let Chunk { rows, reference, .. } = self.chunk;
-        offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize)).sqrt()
+        offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize))
     }
 
     /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster.
@@ -255,14 +305,14 @@ impl<T: Real> BoundedPart<'_, T> {
                 continue;
             }
             // One look at its own centre is often enough.
-            let own = self.distance(row, self.labels[row]);
+            let one = Open { row: row as u32, own: self.square(row, self.labels[row]) };
             changes.measured += 1;
-            let upper = up(own as f32);
+            let upper = one.upper();
             self.bounds[row] = Bound { upper, lower };
             if upper <= stays_within {
-                self.note_if_far(row, own, changes);
+                self.note_if_far(row, one.own, changes);
             } else {
-                open.push(Open { row: row as u32, own });
+                open.push(one);
                 ends[k] += 1;
             }
         }
@@ -286,20 +336,20 @@ impl<T: Real> BoundedPart<'_, T> {
     fn settle(&mut self, open: &Open, nearest: u32, other: f32, changes: &mut Changes) {
         let row = open.row as usize;
         let stays = nearest == self.labels[row];
-        let there = if stays { open.own } else { self.distance(row, nearest) };
+        let there = if stays { open.own } else { self.square(row, nearest) };
         let leaves = there < open.own;
         if leaves {
             changes.moves.push(((self.chunk.first_row + row) as u32, nearest));
         }
         // A row that stays although another centre is as near has nothing to spare.
-        let (distance, lower) = if stays || leaves { (there, other) } else { (open.own, 0.0) };
-        self.bounds[row] = Bound { upper: up(distance as f32), lower };
-        self.note_if_far(row, distance, changes);
+        let (square, lower) = if stays || leaves { (there, other) } else { (open.own, 0.0) };
+        self.bounds[row] = Bound { upper: up(square.sqrt() as f32), lower };
+        self.note_if_far(row, square, changes);
     }
 
     #[inline(always)]
-    fn note_if_far(&self, row: usize, distance: f64, changes: &mut Changes) {
-        let pays = self.chunk.weights.map_or(1.0, |w| w[row]) * distance * distance;
+    fn note_if_far(&self, row: usize, square: f64, changes: &mut Changes) {
+        let pays = self.chunk.weights.map_or(1.0, |w| w[row]) * square;
         if pays > self.penalty {
             changes.far.push(FarRow { row: self.chunk.first_row + row, pays });
             if changes.far.len() == 2 * FAR_ROWS {
@@ -341,10 +391,7 @@ mod tests {
         let distances = |labels: &[u32]| -> Vec<f64> { (0..n).map(|r| distance(&data, r, then, labels[r])).collect() };
         assert_eq!(distances(&labels), distances(&plain), "every row is as near to its centre as without bounds");
         assert_eq!(changes.moves.len(), all.changed);
-        // A root and its square round once more.
-        let near = |a: &FarRow, b: &FarRow| a.row == b.row && (a.pays - b.pays).abs() <= 1e-12 * b.pays;
-        let same = changes.far.len() == all.far.len() && changes.far.iter().zip(&all.far).all(|(a, b)| near(a, b));
-        assert!(same, "{:?} {:?}", changes.far, all.far);
+        assert_eq!(changes.far, all.far);
         check_bounds(&data, then, &labels, &bounds);
     }
 

@@ -2,10 +2,12 @@
 
 mod assign;
 mod bounds;
+mod nearby;
 
-pub(crate) use assign::assign_bounded;
+pub(crate) use assign::{assign_bounded, assign_nearby};
 pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
 pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
+pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
 
 use crate::data::{CHUNK, Data, Real, Rows};
 use crate::parallel::Workers;
