@@ -63,14 +63,24 @@ impl<T: Real> Kernel for Bisect<'_, T> {
         }
         // Two means: cut by a hyperplane, first through the mean, then halfway between the two means.
         let mut cut = 0.0;
+        let mut halves = Halves::new(d);
+        let mut sides = vec![None; sample.weights.len()];
         for _ in 0..TWO_MEANS_STEPS {
-            let Some(halves) = Halves::of(sample.iter(), &direction, cut, d) else { break };
-            let (next_direction, next_cut) = halves.hyperplane();
-            let settled = next_cut == cut && next_direction == direction;
-            (direction, cut) = (next_direction, next_cut);
-            if settled {
+            let mut changed = false;
+            for ((row, weight), side) in sample.iter().zip(&mut sides) {
+                let second = dot(row, &direction) > cut;
+                if *side != Some(second) {
+                    changed = true;
+                    halves.add(row, weight, second);
+                    if side.replace(second).is_some() {
+                        halves.add(row, -weight, !second);
+                    }
+                }
+            }
+            if !changed || halves.is_one_sided() {
                 break;
             }
+            (direction, cut) = halves.hyperplane();
         }
         let mut buffer = vec![0.0; d];
         let mut leaving = Vec::new();
@@ -83,7 +93,7 @@ impl<T: Real> Kernel for Bisect<'_, T> {
                 leaving.push(row);
             }
         }
-        if halves.weights[0] <= 0.0 || halves.weights[1] <= 0.0 {
+        if halves.is_one_sided() {
             // The farthest row against the rest: a split wherever there are two different rows.
             halves = Halves::new(d);
             leaving = vec![sample.numbers[farthest]];
@@ -91,7 +101,7 @@ impl<T: Real> Kernel for Bisect<'_, T> {
                 self.deviation(row, &mut buffer);
                 halves.add(&buffer, self.data.weight(row as usize), row == leaving[0]);
             }
-            if halves.weights[0] <= 0.0 || halves.weights[1] <= 0.0 {
+            if halves.is_one_sided() {
                 return None;
             }
         }
@@ -168,14 +178,10 @@ impl Halves {
         Halves { sums: [vec![0.0; d], vec![0.0; d]], weights: [0.0; 2] }
     }
 
-    /// `None` where one side has no weight.
+    /// Whether one of the sides has no weight.
     #[inline(always)]
-    fn of<'r>(rows: impl Iterator<Item = (&'r [f64], f64)>, direction: &[f64], cut: f64, d: usize) -> Option<Self> {
-        let mut halves = Halves::new(d);
-        for (row, weight) in rows {
-            halves.add(row, weight, dot(row, direction) > cut);
-        }
-        (halves.weights[0] > 0.0 && halves.weights[1] > 0.0).then_some(halves)
+    fn is_one_sided(&self) -> bool {
+        self.weights[0] <= 0.0 || self.weights[1] <= 0.0
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use super::passes::{Run, State};
 use crate::data::{Data, Real};
 use crate::linalg::{FrozenCentres, dot};
-use crate::scan::{Assignment, Bound, FarRow, Shifts, assign_bounded, assign_within_bounds};
+use crate::scan::{Assignment, Bound, Changes, FarRow, NEARBY_PAYS_FROM, Shifts, assign_bounded, assign_within_bounds};
 use std::ops::ControlFlow;
 
 /// Squares about the reference point may round by this share of the loss before the loss is measured row by row instead.
@@ -111,10 +111,15 @@ impl<T: Real> Run<'_, T> {
     /// The same where bounds are known.
     pub fn pass_within(&self, mut bounds: Bounds, state: &mut State) -> ControlFlow<(), (usize, usize)> {
         let (penalty, room) = self.opening(state.k());
-        let (changed, far) = self.reassign(&mut bounds, state, penalty)?;
-        let opened = self.open_far(state, &mut bounds, far, room);
+        let changes = self.reassign(&mut bounds, state, penalty)?;
+        let opened = self.open_far(state, &mut bounds, changes.far, room);
+        let distances = self.data.n_rows() * state.k();
         self.take_tallied_means(state, bounds);
-        ControlFlow::Continue((changed, opened))
+        // Bounds that leave most distances open cost more than they save.
+        if 2 * changes.measured > distances && state.k() >= NEARBY_PAYS_FROM {
+            (state.nearby, state.bounds) = (true, None);
+        }
+        ControlFlow::Continue((changes.moves.len(), opened))
     }
 
     /// Labels as the present centres say, without moving these, where bounds are known.
@@ -123,8 +128,8 @@ impl<T: Real> Run<'_, T> {
         self.reassign(&mut bounds, state, f64::INFINITY).is_continue()
     }
 
-    /// Gives rows to their nearest centres; how many changed, and which are far.
-    fn reassign(&self, bounds: &mut Bounds, state: &mut State, penalty: f64) -> ControlFlow<(), (usize, Vec<FarRow>)> {
+    /// Gives rows to their nearest centres.
+    fn reassign(&self, bounds: &mut Bounds, state: &mut State, penalty: f64) -> ControlFlow<(), Changes> {
         let d = self.data.n_columns();
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), d);
         let shifts = Shifts::new(&bounds.anchors, &bounds.radii(&state.labels, state.k()), &centres, self.workers);
@@ -137,7 +142,7 @@ impl<T: Real> Run<'_, T> {
             let from = std::mem::replace(&mut state.labels[row as usize], to);
             bounds.tallies.carry(self.data, row as usize, from as usize, to as usize);
         }
-        ControlFlow::Continue((changes.moves.len(), changes.far))
+        ControlFlow::Continue(changes)
     }
 
     /// Opens clusters at far rows; such a row is its centre.

@@ -138,6 +138,7 @@ impl DpMeans {
             number,
             max_passes: self.max_passes,
             tolerance: self.tolerance,
+            trials: self.restarts.work_of_trials(&self.goal),
         };
         let grows = self.algorithm == Algorithm::Parallel && self.goal.penalty() > 0.0;
         let offsets = match &self.start {

@@ -35,6 +35,7 @@ impl<'a, T: Real> Ladder<'a, T> {
             number: 0,
             max_passes,
             tolerance: TIGHT,
+            trials: f64::INFINITY,
         };
         let state = State::new(mean_offset(data), data.n_rows(), data.n_columns());
         let mut ladder = Ladder { run, state, known: KnownSplits::default() };

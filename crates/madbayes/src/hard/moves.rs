@@ -9,7 +9,7 @@ use super::known_splits::{KnownSplits, Split};
 use super::nearby::most_nearby;
 use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
-use crate::linalg::squared_distance;
+use crate::linalg::{Products, squared_distance};
 use crate::watch::Step;
 use std::f64::consts::FRAC_2_PI;
 
@@ -17,6 +17,10 @@ use std::f64::consts::FRAC_2_PI;
 const HOPE: f64 = 0.3;
 /// Passes are cheap once the moves are made, not before: a few are enough to see the next moves.
 const PASSES_BETWEEN_MOVES: usize = 3;
+/// The same in a sample, whose rows will not be looked at again.
+const PASSES_OF_GROWTH: usize = 2;
+/// From so many clusters on, one matrix product finds the partners for merges.
+const MANY_CLUSTERS: usize = 64;
 const TRIAL_PASSES: usize = 12;
 const TRIAL_TOLERANCE: f64 = 1e-4;
 /// A trial is given up when so many falls like the last would not make it pay: falls shrink from pass to pass.
@@ -64,7 +68,7 @@ impl<T: Real> Run<'_, T> {
             } else if !state.converged {
                 // Trials are judged by what they do themselves.
                 self.settle(state, loose, self.passes_left(state));
-            } else if self.trial(state, &options) {
+            } else if state.tried < self.trials && self.trial(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else {
                 break;
@@ -87,7 +91,7 @@ impl<T: Real> Run<'_, T> {
         let mut before = f64::INFINITY;
         for _ in 0..GROWTH_ROUNDS {
             state.trace.clear();
-            self.settle(state, TRIAL_TOLERANCE, PASSES_BETWEEN_MOVES);
+            self.settle(state, TRIAL_TOLERANCE, PASSES_OF_GROWTH);
             let after = state.objective(&self.goal);
             if before - after < CONTENT * self.tolerance * after {
                 break;
@@ -120,8 +124,9 @@ impl<T: Real> Run<'_, T> {
         let nearby = most_nearby(state.k());
         let rows = self.data.n_rows() * nearby / state.k();
         let work = (rows * self.data.n_columns() * nearby * TRIAL_PASSES) as f64;
-        let most = (TRIAL_WORK / work).min(MOST_TRIALS) as usize;
+        let most = (TRIAL_WORK.min(self.trials - state.tried) / work).min(MOST_TRIALS) as usize;
         for plan in self.hopeful_plans(state, options, most) {
+            state.tried += work;
             let mut changed = state.clone();
             let touched = self.apply(&mut changed, options, &plan);
             let settled = self.settle_nearby(&mut changed, &touched, |run, part, elsewhere| {
@@ -177,17 +182,20 @@ impl<T: Real> Run<'_, T> {
 
     /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
     fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
-        let cost = |i: usize, j: usize| {
+        let cost = |i: usize, j: usize, gap: f64| {
             let (a, b) = (state.weights[i], state.weights[j]);
-            a * b / (a + b) * squared_distance(state.offset(i), state.offset(j))
+            a * b / (a + b) * gap
         };
+        let products = (state.k() >= MANY_CLUSTERS).then(|| Products::new(&state.offsets, state.n_columns));
         let partners = self.workers.map(state.k(), |i| {
             if self.watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let others = (0..state.k()).filter(|&j| j != i).map(|j| (cost(i, j), j));
+            let exact = |j: usize| cost(i, j, squared_distance(state.offset(i), state.offset(j)));
+            let about = |j: usize| products.as_ref().map_or_else(|| exact(j), |p| cost(i, j, p.gap(i, j)));
+            let others = (0..state.k()).filter(|&j| j != i).map(|j| (about(j), j));
             let cheapest = others.min_by(|a, b| a.0.total_cmp(&b.0));
-            Some(cheapest.map(|(cost, j)| Merge { keep: i.min(j), close: i.max(j), cost }))
+            Some(cheapest.map(|(_, j)| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
         });
         let mut merges: Vec<Merge> = partners.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
         merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));

@@ -24,6 +24,8 @@ pub(super) struct Run<'a, T> {
     pub number: usize,
     pub max_passes: usize,
     pub tolerance: f64,
+    /// Multiply-adds that trials of moves may take in all.
+    pub trials: f64,
 }
 
 /// A clustering on its way: labels, their means, and what they cost.
@@ -41,8 +43,12 @@ pub(super) struct State {
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
     pub bounds: Option<Bounds>,
+    /// Whether the next pass looks among the centres near each row's own: bounds have turned out to leave most distances open.
+    pub nearby: bool,
     /// Multiply-adds of all passes so far, had they measured every distance: rows x columns x clusters.
     pub work: f64,
+    /// The same of trials.
+    pub tried: f64,
     /// The objective after every pass.
     pub trace: Vec<f64>,
     pub converged: bool,
@@ -60,7 +66,9 @@ impl State {
             losses: Vec::new(),
             assigned: HashSet::new(),
             bounds: None,
+            nearby: false,
             work: 0.0,
+            tried: 0.0,
             trace: Vec::new(),
             converged: false,
             stopped: false,
@@ -152,6 +160,10 @@ impl<T: Real> Run<'_, T> {
             let wanted = if self.is_content(state) { tolerance.max(CONTENT * self.tolerance) } else { tolerance };
             let slow = before.is_finite() && before - after < wanted * after;
             if matches!(passed, Passed::Unchanged) || slow {
+                // Only a look at all centres can tell.
+                if std::mem::take(&mut state.nearby) {
+                    continue;
+                }
                 state.converged = true;
                 return;
             }
@@ -167,6 +179,7 @@ impl<T: Real> Run<'_, T> {
         let (changed, opened) = match state.bounds.take() {
             Some(bounds) => self.pass_within(bounds, state)?,
             None => match state.moved() {
+                None if state.nearby => self.pass_over_all(state, None)?,
                 None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
                 moved => self.pass_over_all(state, moved)?,
             },
@@ -197,7 +210,8 @@ impl<T: Real> Run<'_, T> {
         let (penalty, room) = self.opening(centres.n_centres());
         let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
         // A sample only shows where clusters are: all rows will look at all centres.
-        let nearby = self.others > 0.0 && state.k() >= NEARBY_PAYS_FROM && !state.weights.is_empty() && moved.is_none();
+        let few = state.k() < NEARBY_PAYS_FROM || state.labels.contains(&NO_LABEL);
+        let nearby = (self.others > 0.0 || state.nearby) && moved.is_none() && !few;
         let labels = &mut state.labels;
         let assigned = if nearby {
             assign_nearby(self.data, &centres, penalty, labels, self.workers, self.watch)

@@ -6,6 +6,7 @@ mod eigen;
 mod inverse_factor;
 mod nearest;
 mod processor;
+mod products;
 mod vector;
 
 pub(crate) use distance::add_and_measure;
@@ -14,4 +15,5 @@ pub(crate) use eigen::symmetric_eigen;
 pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matrix_of, padded};
 pub use nearest::{FrozenCentres, NO_LABEL, SomeCentres};
 pub(crate) use processor::{Kernel, on_this_processor};
+pub(crate) use products::Products;
 pub(crate) use vector::Lanes;

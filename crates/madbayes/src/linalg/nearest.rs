@@ -15,9 +15,16 @@ use crate::data::{Real, Rows};
 /// The label of a row that has none yet.
 pub const NO_LABEL: u32 = u32::MAX;
 
-/// Rows per block and centres per panel. With 16 registers of 32 bytes: 2 x 6 accumulators; with 32 of 64: 2 x 12.
-const NARROW_PANEL: usize = 6;
-const WIDE_PANEL: usize = 12;
+/// Centres per panel: what 16 registers of 32 bytes (2 x 6 accumulators) or 32 of 64 (2 x 12) have room for, or fewer where that
+/// leaves less of the last panel empty.
+const NARROW_PANELS: [usize; 2] = [6, 4];
+const WIDE_PANELS: [usize; 4] = [12, 10, 8, 6];
+
+/// The panels that `k` centres fill best.
+fn panel_width(k: usize) -> usize {
+    let widths: &[usize] = if on_this_processor(IsWide) { &WIDE_PANELS } else { &NARROW_PANELS };
+    widths.iter().copied().min_by_key(|width| k.next_multiple_of(*width)).unwrap_or(widths[0])
+}
 
 /// Centres that stay as they are during a scan, packed for the kernel.
 #[derive(Debug, Clone)]
@@ -50,7 +57,7 @@ impl<T: Real> SomeCentres<T> {
         self.names.clear();
         self.names.extend(names);
         let (all, d) = (&centres.panels, centres.n_columns);
-        let width = all.width;
+        let width = panel_width(self.names.len());
         let filled = self.names.len().next_multiple_of(width);
         self.panels.width = width;
         self.panels.values.resize(filled * d, T::default());
@@ -58,9 +65,10 @@ impl<T: Real> SomeCentres<T> {
         self.panels.minus_half_norms.extend(self.names.iter().map(|&k| all.minus_half_norms[k as usize]));
         self.panels.minus_half_norms.resize(filled, T::from_f64(f64::NEG_INFINITY));
         for (i, &k) in self.names.iter().enumerate() {
-            let (from, to) = (k as usize, &mut self.panels.values[i / width * width * d + i % width..]);
-            let from = &all.values[from / width * width * d + from % width..];
-            to.iter_mut().step_by(width).zip(from.iter().step_by(width)).take(d).for_each(|(to, from)| *to = *from);
+            let k = k as usize;
+            let to = self.panels.values[i / width * width * d + i % width..].iter_mut().step_by(width);
+            let from = all.values[k / all.width * all.width * d + k % all.width..].iter().step_by(all.width);
+            to.zip(from).take(d).for_each(|(to, from)| *to = *from);
         }
     }
 
@@ -77,8 +85,8 @@ impl<T: Real> FrozenCentres<T> {
     /// Without centres, or when the values are not whole rows of `n_columns`.
     pub fn new(offsets: Vec<f64>, n_columns: usize) -> Self {
         assert!(n_columns > 0 && !offsets.is_empty() && offsets.len().is_multiple_of(n_columns), "K x D centres");
-        let width = on_this_processor(PanelWidth);
         let k = offsets.len() / n_columns;
+        let width = panel_width(k);
         let filled = k.next_multiple_of(width);
         let mut values = vec![T::default(); filled * n_columns];
         let mut minus_half_norms = vec![T::from_f64(f64::NEG_INFINITY); filled];
@@ -146,26 +154,64 @@ impl<T: Real> FrozenCentres<T> {
         labels: &mut [u32],
         others: Option<&mut [f32]>,
     ) {
+        let panels = some.map_or(&self.panels, |some| &some.panels);
         // SAFETY: the caller vouches for the instructions.
         unsafe {
-            match (FUSED, WIDE) {
-                (true, true) => nearest_in_blocks::<T::Wide, WIDE_PANEL>(rows, reference, self, some, labels, others),
-                (true, false) => {
-                    nearest_in_blocks::<T::Narrow, NARROW_PANEL>(rows, reference, self, some, labels, others)
-                }
-                (false, _) => nearest_in_blocks::<T::Plain, NARROW_PANEL>(rows, reference, self, some, labels, others),
+            match (FUSED, WIDE, panels.width) {
+                (true, true, 12) => nearest_wide::<T::Wide, 12>(rows, reference, self, some, labels, others),
+                (true, true, 10) => nearest_wide::<T::Wide, 10>(rows, reference, self, some, labels, others),
+                (true, true, 8) => nearest_wide::<T::Wide, 8>(rows, reference, self, some, labels, others),
+                (true, true, _) => nearest_wide::<T::Wide, 6>(rows, reference, self, some, labels, others),
+                (true, false, 6) => nearest_narrow::<T::Narrow, 6>(rows, reference, self, some, labels, others),
+                (true, false, _) => nearest_narrow::<T::Narrow, 4>(rows, reference, self, some, labels, others),
+                (false, _, 6) => nearest_in_blocks::<T::Plain, 6>(rows, reference, self, some, labels, others),
+                (false, ..) => nearest_in_blocks::<T::Plain, 4>(rows, reference, self, some, labels, others),
             }
         }
     }
 }
 
-struct PanelWidth;
+/// [`nearest_in_blocks`] compiled once for each width, not wherever it is called.
+///
+/// # Safety
+/// Only on a processor with 32 registers of 64 bytes.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512vl,avx2,fma"))]
+unsafe fn nearest_wide<V: Vector, const PANEL: usize>(
+    rows: Rows<V::Number>,
+    reference: &[V::Number],
+    centres: &FrozenCentres<V::Number>,
+    some: Option<&SomeCentres<V::Number>>,
+    labels: &mut [u32],
+    others: Option<&mut [f32]>,
+) {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { nearest_in_blocks::<V, PANEL>(rows, reference, centres, some, labels, others) };
+}
 
-impl Kernel for PanelWidth {
-    type Output = usize;
+/// The same for narrow vectors.
+///
+/// # Safety
+/// Only on a processor with fused multiply-add.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn nearest_narrow<V: Vector, const PANEL: usize>(
+    rows: Rows<V::Number>,
+    reference: &[V::Number],
+    centres: &FrozenCentres<V::Number>,
+    some: Option<&SomeCentres<V::Number>>,
+    labels: &mut [u32],
+    others: Option<&mut [f32]>,
+) {
+    // SAFETY: the caller vouches for the instructions.
+    unsafe { nearest_in_blocks::<V, PANEL>(rows, reference, centres, some, labels, others) };
+}
+
+struct IsWide;
+
+impl Kernel for IsWide {
+    type Output = bool;
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> usize {
-        if WIDE { WIDE_PANEL } else { NARROW_PANEL }
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> bool {
+        WIDE
     }
 }
 
@@ -219,11 +265,19 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     };
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
+    // Whole vectors of columns, the last filled up.
+    let mut minus_reference: Vec<V::Number> = reference.iter().map(|r| number(-(*r).into())).collect();
+    minus_reference.resize(d.next_multiple_of(V::LANES), V::Number::default());
     let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     let mut beyond = [V::Number::default(); LARGEST_BLOCK];
-    for (number_of_block, (values, labels)) in rows.values().chunks(lanes * d).zip(labels.chunks_mut(lanes)).enumerate()
-    {
-        turn(values, reference, lanes, &mut block);
+    for (number_of_block, labels) in labels.chunks_mut(lanes).enumerate() {
+        let values = &rows.values()[number_of_block * lanes * d..];
+        if values.len() >= lanes * d + V::LANES {
+            // SAFETY: the caller vouches for the instructions, and beyond the rows of the block there is a vector more.
+            unsafe { turn::<V>(values, &minus_reference, d, &mut block) };
+        } else {
+            turn_one_by_one(&values[..labels.len() * d], reference, lanes, &mut block);
+        }
         // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
         unsafe {
             let mut norms = [V::splat(V::Number::default()); 2];
@@ -294,39 +348,48 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     }
 }
 
-/// Writes the rows' differences from the reference point column by column, one row per lane; missing rows are 0.
+/// Writes the differences of two vectors' worth of rows from the reference point column by column, one row per lane. A square of rows
+/// and columns is turned by interleaving its first half with its second, as often as its side can be halved.
+///
+/// # Safety
+/// Only on a processor with the instructions of `V`; `rows` goes on for a vector at least beyond these rows, `minus_reference` is
+/// filled up to whole vectors, `block` has room for D columns.
 #[inline(always)]
-fn turn<T: Real>(rows: &[T], reference: &[T], lanes: usize, block: &mut [T]) {
-    const TILE: usize = 8;
-    let d = reference.len();
-    let n = rows.len() / d;
-    let mut first_column = 0;
-    if n == lanes {
-        // Whole tiles: small squares that the compiler turns in registers.
-        while first_column + TILE <= d {
-            for first_row in (0..lanes).step_by(TILE) {
-                let mut tile = [[T::default(); TILE]; TILE];
-                for (i, out) in tile.iter_mut().enumerate() {
-                    let start = (first_row + i) * d + first_column;
-                    let (x, r) = (&rows[start..start + TILE], &reference[first_column..first_column + TILE]);
-                    for j in 0..TILE {
-                        out[j] = x[j] - r[j];
+unsafe fn turn<V: Vector>(rows: &[V::Number], minus_reference: &[V::Number], d: usize, block: &mut [V::Number]) {
+    debug_assert!(rows.len() >= 2 * V::LANES * d + V::LANES && block.len() >= 2 * V::LANES * d);
+    // SAFETY: the caller vouches for the instructions; columns beyond D are read from the next row, and not written.
+    unsafe {
+        let one = V::splat(V::Number::from_f64(1.0));
+        for first_column in (0..d).step_by(V::LANES) {
+            let minus = V::load(minus_reference.as_ptr().add(first_column));
+            for half in 0..2 {
+                let mut square = [one; LARGEST_BLOCK / 2];
+                for (i, out) in square[..V::LANES].iter_mut().enumerate() {
+                    let row = rows.as_ptr().add((half * V::LANES + i) * d + first_column);
+                    *out = V::load(row).multiply_add(one, minus);
+                }
+                for _ in 0..V::LANES.ilog2() {
+                    let before = square;
+                    for i in 0..V::LANES / 2 {
+                        let [low, high] = before[i].interleave(before[i + V::LANES / 2]);
+                        (square[2 * i], square[2 * i + 1]) = (low, high);
                     }
                 }
-                for j in 0..TILE {
-                    let start = (first_column + j) * lanes + first_row;
-                    let out = &mut block[start..start + TILE];
-                    for i in 0..TILE {
-                        out[i] = tile[i][j];
-                    }
+                for (j, column) in square[..V::LANES.min(d - first_column)].iter().enumerate() {
+                    column.store(block.as_mut_ptr().add((first_column + j) * 2 * V::LANES + half * V::LANES));
                 }
             }
-            first_column += TILE;
         }
     }
-    for j in first_column..d {
-        for l in 0..lanes {
-            block[j * lanes + l] = if l < n { rows[l * d + j] - reference[j] } else { T::default() };
+}
+
+/// The same for the last rows, one number after the other; missing rows are 0.
+fn turn_one_by_one<T: Real>(rows: &[T], reference: &[T], lanes: usize, block: &mut [T]) {
+    let d = reference.len();
+    block.fill(T::default());
+    for (l, row) in rows.chunks_exact(d).enumerate() {
+        for (j, (x, r)) in row.iter().zip(reference).enumerate() {
+            block[j * lanes + l] = *x - *r;
         }
     }
 }
@@ -424,12 +487,11 @@ mod tests {
         // SAFETY: arrays of four need no special instructions.
         unsafe {
             match centres.panels.width {
-                NARROW_PANEL => nearest_in_blocks::<Four<f64, false>, NARROW_PANEL>(
-                    rows, &[0.0; 5], &centres, None, &mut plain, None,
-                ),
-                _ => {
-                    nearest_in_blocks::<Four<f64, false>, WIDE_PANEL>(rows, &[0.0; 5], &centres, None, &mut plain, None)
-                }
+                6 => nearest_in_blocks::<Four<f64, false>, 6>(rows, &[0.0; 5], &centres, None, &mut plain, None),
+                8 => nearest_in_blocks::<Four<f64, false>, 8>(rows, &[0.0; 5], &centres, None, &mut plain, None),
+                10 => nearest_in_blocks::<Four<f64, false>, 10>(rows, &[0.0; 5], &centres, None, &mut plain, None),
+                12 => nearest_in_blocks::<Four<f64, false>, 12>(rows, &[0.0; 5], &centres, None, &mut plain, None),
+                _ => nearest_in_blocks::<Four<f64, false>, 4>(rows, &[0.0; 5], &centres, None, &mut plain, None),
             }
         }
         assert_eq!(best, plain);

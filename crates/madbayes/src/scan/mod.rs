@@ -4,9 +4,9 @@ mod assign;
 mod bounds;
 mod nearby;
 
-pub(crate) use assign::{assign_bounded, assign_nearby};
 pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
-pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
+pub(crate) use assign::{assign_bounded, assign_nearby};
+pub(crate) use bounds::{Bound, Changes, Shifts, assign_within_bounds};
 pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
 
 use crate::data::{CHUNK, Data, Real, Rows};

@@ -1,7 +1,7 @@
 //! The nearest centre of every row among those near its own: what a row may change to when centres have moved a little.
 
 use crate::data::{Data, Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, SomeCentres, on_this_processor};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 
 /// Centres that a row may go to beside its own, those nearest to that one.
@@ -19,10 +19,10 @@ pub(super) fn nearest_nearby<T: Real>(
     labels: &[u32],
     workers: &Workers,
 ) -> Vec<u32> {
-    let (k, d) = (centres.n_centres(), data.n_columns());
+    let k = centres.n_centres();
     let mut members = vec![Vec::new(); k];
     labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row));
-    let products = products(centres.offsets(), d);
+    let products = Products::new(centres.offsets(), data.n_columns());
     let found = workers.map(k, |own| {
         on_this_processor(AmongNeighbours { data, centres, products: &products, own, rows: &members[own] })
     });
@@ -33,20 +33,10 @@ pub(super) fn nearest_nearby<T: Real>(
     nearest
 }
 
-/// c_i'c_j of all centres, K x K.
-fn products(centres: &[f64], d: usize) -> Vec<f64> {
-    let k = centres.len() / d;
-    let mut products = vec![0.0; k * k];
-    let rows = faer::MatRef::from_row_major_slice(centres, k, d);
-    let out = faer::MatMut::from_row_major_slice_mut(&mut products, k, k);
-    faer::linalg::matmul::matmul(out, faer::Accum::Replace, rows, rows.transpose(), 1.0, faer::Par::Seq);
-    products
-}
-
 struct AmongNeighbours<'a, T> {
     data: &'a Data<'a, T>,
     centres: &'a FrozenCentres<T>,
-    products: &'a [f64],
+    products: &'a Products,
     own: usize,
     rows: &'a [usize],
 }
@@ -55,8 +45,8 @@ impl<T: Real> AmongNeighbours<'_, T> {
     /// Its own centre and the nearest to it; of equally near ones the lowest numbers.
     fn neighbours(&self) -> Vec<u32> {
         let k = self.centres.n_centres();
-        let gap = |j: usize| self.products[j * k + j] - 2.0 * self.products[self.own * k + j];
-        let mut others: Vec<(f64, u32)> = (0..k).filter(|&j| j != self.own).map(|j| (gap(j), j as u32)).collect();
+        let gap = |j: usize| (self.products.gap(self.own, j), j as u32);
+        let mut others: Vec<(f64, u32)> = (0..k).filter(|&j| j != self.own).map(gap).collect();
         if others.len() > NEIGHBOURS {
             others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
@@ -110,7 +100,9 @@ mod tests {
             let distance = |n: usize, k: u32| {
                 offset_squared_distance(data.rows().row(n), data.reference(), centres.offset(k as usize))
             };
-            let gap = |a: u32, b: u32| crate::linalg::squared_distance(centres.offset(a as usize), centres.offset(b as usize));
+            let gap = |a: u32, b: u32| {
+                crate::linalg::squared_distance(centres.offset(a as usize), centres.offset(b as usize))
+            };
             let found = nearest_nearby(&data, &centres, &labels, &Workers::new(2));
             for n in 0..700 {
                 let own = labels[n];
