@@ -28,6 +28,7 @@ SETS = {
     for k, gap in ((5, 4), (15, 5))
 }
 SETS |= {"iris": load_iris().data, "wine": StandardScaler().fit_transform(load_wine().data)}
+experiment.sources.append("simulated blobs, iris and wine of scikit-learn")
 if experiment.quick:
     SETS = {"iris": SETS["iris"]}
 # The sweeps that are kept of every chain.

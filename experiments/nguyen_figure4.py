@@ -44,7 +44,7 @@ def run(data, method):
 
 rows = experiment.runs([{"data": data, "method": method} for data in SETS for method in METHODS], run)
 experiment.say(
-    f"{CHAINS} chains of {SWEEPS} sweeps from random states; hyperplanes come in after {PLAIN}, to which all that they cost besides sweeps is added. Mean F1 after so many seconds of one processor for a chain, "
+    f"{CHAINS} chains of {SWEEPS} sweeps from random states; hyperplanes come in after {PLAIN}, and all that they cost is spread over the others. Mean F1 after so many seconds of one processor for a chain, "
     "then at the end, with the number of states. Times are of a shared machine: compare them with each other."
 )
 figure, axes = plt.subplots(1, len(SETS), figsize=(3.6 * len(SETS), 3.2), squeeze=False)
