@@ -27,7 +27,7 @@ GIBBS = {
     f"Gibbs, {name}{'' if mass is None else f', mass {mass:g}'}": {"init": init, "mass": mass}
     for name, (init, masses) in STARTS_OF_CHAINS.items() for mass in (masses if not experiment.quick else masses[:1])
 }  # fmt: skip
-ONE = {"ours, penalty 20": {"penalty": PENALTY}, "ours, penalty chosen": {}, "ours, penalty 1": {"penalty": 1.0 if not experiment.quick else 0.1}}
+ONE = {"ours, penalty 20": {"penalty": PENALTY}, "ours, penalty chosen": {}, "ours, penalty 1": {"penalty": 1.0}}
 HARD = ["collapsed BP-means", "BP-means", "stepwise K-features", "stepwise K-features, exact rows"]
 
 

@@ -87,7 +87,6 @@ impl Options<'_> {
             tolerance: self.tol,
             seed: self.seed,
             threads: self.threads,
-            ..BpMeans::default()
         })
     }
 }
