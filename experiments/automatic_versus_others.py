@@ -1,23 +1,14 @@
 """How often is the number of clusters right? The automatic choice beside silhouette, BIC, Bayesian mixtures and HDBSCAN.
 
-    OMP_NUM_THREADS=1 python experiments/automatic_versus_others.py ../shared/data/clustering > table.md
-
-prints the tables of docs/automatic-versus-others.md. All methods use one thread, and times are of the
-processor, so that they compare.
-
-The folder holds data sets with a column (or an array) of labels, of which only the number and the agreement are used. UCI sets
-but for iris are standardised. Every method runs with its defaults but for what METHODS says; nothing is tuned to the sets.
+Of labelled sets only the number of classes and the agreement with them are used. UCI sets but for iris are standardised. Every method runs with its
+defaults but for what is said here, in one thread; nothing is tuned to the sets.
 """
 
-from __future__ import annotations
-
-import argparse
-import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from common import Experiment, column, group
 from madbayes import DPMeans
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
@@ -25,6 +16,8 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.preprocessing import StandardScaler
 
+experiment = Experiment(__file__, "The automatic choice and others")
+warnings.simplefilter("ignore")
 STANDARDISED = {"ionosphere", "sonar", "statlog", "wdbc", "wine", "yeast"}
 # Silhouettes are quadratic in the rows: beyond this many a random sample of them is scored.
 SILHOUETTE_ROWS = 1000
@@ -32,26 +25,28 @@ SILHOUETTE_ROWS = 1000
 MOST_ROWS = 20_000
 
 
-def data_sets(folder: Path):
-    """Name, rows and labels of every labelled set; those of scikit-learn where there is no folder."""
-    if not folder.is_dir():
+def data_sets():
+    """Name, rows and labels of every labelled set; those of scikit-learn where the sets are not here."""
+    folder = experiment.data("clustering", "three sets of scikit-learn")
+    if not folder:
         for name, load in {"iris": load_iris, "wine": load_wine, "wdbc": load_breast_cancer}.items():
-            X, y = load(return_X_y=True)
-            yield name, StandardScaler().fit_transform(X) if name in STANDARDISED else X, y
+            yield name, *load(return_X_y=True)
         return
     for path in sorted(folder.iterdir()):
         if path.suffix == ".npz":
             with np.load(path) as arrays:
-                X, y = arrays["X"].astype(float), arrays["y"]
+                yield path.stem, arrays["X"].astype(float), arrays["y"]
         elif path.suffix == ".csv" and "label" in (names := path.open().readline().strip().split(",")):
             values = np.loadtxt(path, delimiter=",", skiprows=1)
-            y = values[:, names.index("label")]
-            X = np.delete(values, names.index("label"), axis=1)
-        else:
-            continue
-        if path.stem in STANDARDISED:
-            X = StandardScaler().fit_transform(X)
-        yield path.stem, np.ascontiguousarray(X), y
+            at = names.index("label")
+            yield path.stem, np.ascontiguousarray(np.delete(values, at, axis=1)), values[:, at]
+
+
+SETS = {
+    name: (StandardScaler().fit_transform(X) if name in STANDARDISED else X, y)
+    for name, X, y in data_sets()
+    if not experiment.quick or name in ("hepta", "iris", "wine")
+}
 
 
 def largest(X):
@@ -129,10 +124,11 @@ def timed(function, *arguments):
     return result, time.process_time() - begin
 
 
-def run(X, y):
+def run(data):
     """For each method the number of clusters, the agreement and the time."""
+    X, y = SETS[data]
     (rows, fits), fitting = timed(k_means, X)
-    found = {}
+    found = []
     for name, method in METHODS.items():
         if method in OVER_K_MEANS:
             labels, seconds = timed(method, X, rows, fits)
@@ -141,52 +137,28 @@ def run(X, y):
             labels, seconds = timed(method, X)
         # Noise of HDBSCAN is no cluster, but a group of its own where agreement is measured.
         truth = y if len(labels) == len(y) else sampled(y)
-        found[name] = len(np.unique(labels[labels >= 0])), adjusted_rand_score(truth, labels), seconds
+        k, agreement = len(np.unique(labels[labels >= 0])), adjusted_rand_score(truth, labels)
+        found.append({"method": name, "classes": len(np.unique(y)), "k": k, "ari": round(agreement, 4), "seconds": round(seconds, 4)})
     return found
 
 
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    default = Path(__file__).resolve().parents[2] / "shared" / "data" / "clustering"
-    parser.add_argument("folder", nargs="?", type=Path, default=default)
-    parser.add_argument("--only", help="names of sets, separated by commas")
-    parser.add_argument("--quick", action="store_true", help="a few small sets")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    wanted = arguments.only.split(",") if arguments.only else ["hepta", "iris", "wine"] if arguments.quick else None
-    if not arguments.folder.is_dir():
-        print("The sets are not here: those that scikit-learn brings along instead.\n")
-    results = {}
-    for name, X, y in data_sets(arguments.folder):
-        if wanted is None or name in wanted:
-            found = run(X, y)
-            results[name] = (X.shape, len(np.unique(y)), found)
-            print(name, {method: f"{k} {ari:.2f} {s:.1f} s" for method, (k, ari, s) in found.items()}, file=sys.stderr)
-
-    sets = [
-        [name, f"{n} x {d}", classes, *(f"{k} ({ari:.2f})" for k, ari, _ in found.values())]
-        for name, ((n, d), classes, found) in results.items()
-    ]
-    summary = []
-    for method in METHODS:
-        off = [abs(found[method][0] - classes) for _, classes, found in results.values()]
-        agreement = np.mean([found[method][1] for _, _, found in results.values()])
-        ratio = np.median([found[method][2] / found["madbayes auto"][2] for _, _, found in results.values()])
-        total = sum(found[method][2] for _, _, found in results.values())
-        summary.append(
-            [method, sum(o == 0 for o in off), sum(o <= 1 for o in off), f"{agreement:.3f}", f"{ratio:.2g}", f"{total:.1f}"]
-        )
-    head = ["method", "exact", "within one", "mean ARI", "median time / auto", "processor seconds"]
-    print(f"Of {len(results)} labelled sets:\n")
-    print(table(head, summary))
-    print("\nNumber of clusters found, and in brackets its agreement with the labels (adjusted Rand index):\n")
-    print(table(["set", "rows x columns", "classes", *METHODS], sets))
-
-
-if __name__ == "__main__":
-    main()
+rows = experiment.runs([{"data": data} for data in SETS], run)
+by_method = {method: some for (method,), some in group(rows, "method").items()}
+experiment.say(
+    f"Of {len(SETS)} labelled sets, how many have as many clusters as classes, exactly or within one; the agreement (adjusted Rand index) with the classes; and the time "
+    "of the processor, as the median of its ratio to that of `DPMeans()` and in all."
+)
+first = column(by_method["madbayes auto"], "seconds")
+table = []
+for method, some in by_method.items():
+    off, seconds = np.abs(column(some, "k") - column(some, "classes")), column(some, "seconds")
+    ratio = np.median(seconds / first)
+    table.append([method, (off == 0).sum(), (off <= 1).sum(), f"{column(some, 'ari').mean():.3f}", f"{ratio:.2g}", f"{seconds.sum():.1f}"])
+experiment.table(["method", "exact", "within one", "mean agreement", "median time / auto", "processor seconds"], table)
+experiment.say("Number of clusters found, and in brackets its agreement with the classes:")
+table = []
+for (name,), some in group(rows, "data").items():
+    n, d = SETS[name][0].shape
+    table.append([name, f"{n} x {d}", some[0]["classes"], *(f"{row['k']} ({row['ari']:.2f})" for row in some)])
+experiment.table(["set", "rows x columns", "classes", *METHODS], table)
+experiment.finish()

@@ -17,7 +17,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import madbayes
 import numpy as np
-from madbayes.simulate import hidden_markov
+from madbayes.simulate import hidden_markov, tabletop
+from matplotlib.image import imread
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -141,6 +142,35 @@ def counted_pictures(experiment: Experiment) -> dict:
     if experiment.quick:
         sets = {name: (X[::5], y[::5]) for name, (X, y) in sets.items()}
     return sets
+
+
+def tabletop_pictures(experiment: Experiment) -> tuple:
+    """Pictures of a table in [0, 1] and which of four objects lie on each (Griffiths & Ghahramani 2006); or simulated ones."""
+    if labels := experiment.data("tabletop/labels.csv", "madbayes.simulate.tabletop"):
+        cells = np.genfromtxt(labels, delimiter=",", dtype=str)
+        pictures = np.stack([imread(labels.parent / str(name)) for name in cells[1:, 0]]) / 255
+        Z, names = cells[1:, 1:].astype(int), list(cells[0, 1:])
+    else:
+        pictures, Z, names = tabletop(colour=True, random_state=experiment.seed)
+    return (pictures[:, ::8, ::8] if experiment.quick and labels else pictures), Z, names
+
+
+def faces(experiment: Experiment) -> np.ndarray:
+    """Pictures of faces in [0, 1]: Olivetti, since FEI, which the paper has, may not be passed on; or digits, of 8 x 8 pixels."""
+    if file := experiment.data("faces/olivetti_64x64.npz", "the 8 x 8 digits of scikit-learn"):
+        with np.load(file) as arrays:
+            pictures = arrays["X"] / 255
+    else:
+        pictures = load_digits().images[:400] / 16
+    return pictures[:, ::4, ::4] if experiment.quick and file else pictures
+
+
+def principal_components(pictures: np.ndarray, most: int = 100, *, centred: bool = True) -> tuple:
+    """Rows as MAD-Bayes has them, and their axes: centred, divided by sqrt(N - 1), in at most so many principal components."""
+    X = pictures.reshape(len(pictures), -1) / np.sqrt(len(pictures) - 1)
+    X = X - X.mean(axis=0) if centred else X
+    axes = np.linalg.svd(X, full_matrices=False)[2][:most]
+    return np.ascontiguousarray(X @ axes.T), axes
 
 
 def labelled_sequences(experiment: Experiment) -> dict:

@@ -126,6 +126,7 @@ class _Hard(FeatureEstimator):
             "plus_plus": given is None and self.init == "++",
             "row_solver": self.row_solver,
             "base_feature": bool(self.base_feature),
+            "polish": bool(self.polish),
             "n_init": None if self.n_init == "auto" else int(self.n_init),
             "max_iter": int(self.max_iter),
             "tol": number_of("tol", self.tol, "a number of at least 0"),
@@ -191,6 +192,9 @@ class BPMeans(_Hard):
         exact where K allows.
     base_feature : bool, default=True
         Also try starts with a feature that every row has, and keep the better.
+    polish : bool, default=True
+        Whether features are also replaced by sums and differences, dropped and grown again, until nothing helps. False: the
+        algorithms as published, with ``init="++"`` and ``row_solver="paper"``; for comparison.
     n_init : int or "auto", default="auto"
         Number of runs, the best is kept.
     max_iter : int, default=300
@@ -250,6 +254,7 @@ class BPMeans(_Hard):
         init: str | ArrayLike = "spectral",
         row_solver: str = "auto",
         base_feature: bool = True,
+        polish: bool = True,
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -263,6 +268,7 @@ class BPMeans(_Hard):
         self.init = init
         self.row_solver = row_solver
         self.base_feature = base_feature
+        self.polish = polish
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -299,6 +305,7 @@ class KFeatures(_Hard):
     init : {"spectral", "++"} or array-like of shape (n_components, n_features), default="spectral"
     row_solver : {"auto", "exact", "coordinate", "paper"}, default="auto"
     base_feature : bool, default=True
+    polish : bool, default=True
     n_init : int or "auto", default="auto"
     max_iter : int, default=300
     tol : float, default=1e-6
@@ -341,6 +348,7 @@ class KFeatures(_Hard):
         init: str | ArrayLike = "spectral",
         row_solver: str = "auto",
         base_feature: bool = True,
+        polish: bool = True,
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
@@ -352,6 +360,7 @@ class KFeatures(_Hard):
         self.init = init
         self.row_solver = row_solver
         self.base_feature = base_feature
+        self.polish = polish
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

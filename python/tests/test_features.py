@@ -95,6 +95,26 @@ def test_every_start_and_row_solver_reaches_the_planted_features(planted, init, 
     assert model.reconstruction_err_ <= 1.05 * loss(X, Z)
 
 
+def test_without_polishing_it_is_the_published_alternation(planted):
+    X, _, _ = planted
+    combinations = np.array(list(itertools.product([0, 1], repeat=4)), dtype=float)
+    stuck = 0
+    for seed in range(5):
+        start = X[np.random.default_rng(seed).choice(len(X), 4, replace=False)]
+        A, Z = start, None
+        while True:
+            nearest = ((X[:, None] - combinations @ A) ** 2).sum(2).argmin(1)
+            if Z is not None and (combinations[nearest] == Z).all():
+                break
+            Z = combinations[nearest]
+            A = np.linalg.lstsq(Z, X, rcond=None)[0]
+        plain, polished = (KFeatures(n_components=4, init=start, n_init=1, polish=polish).fit(X) for polish in (False, True))
+        np.testing.assert_array_equal(plain.allocation_, Z)
+        assert plain.reconstruction_err_ == pytest.approx(loss(X, Z))
+        stuck += polished.reconstruction_err_ < 0.99 * plain.reconstruction_err_
+    assert stuck >= 3
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_same_bits_for_any_number_of_jobs(dtype):
     X = feature_mixture(6000, n_features=16, n_components=4, noise=0.5)[0].astype(dtype)

@@ -33,6 +33,7 @@ struct Options<'py> {
     plus_plus: bool,
     row_solver: String,
     base_feature: bool,
+    polish: bool,
     n_init: Option<usize>,
     max_iter: usize,
     tol: f64,
@@ -80,12 +81,12 @@ impl Options<'_> {
             start,
             row_solver: row_solver(&self.row_solver)?,
             base_feature: self.base_feature,
+            polish: self.polish,
             restarts: self.n_init.map_or(Restarts::Auto, Restarts::Exactly),
             max_passes: self.max_iter,
             tolerance: self.tol,
             seed: self.seed,
             threads: self.threads,
-            ..BpMeans::default()
         })
     }
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,16 +41,15 @@ pub fn listen<R: Send>(
     let mut failure = None;
     let result = py.detach(|| {
         std::thread::scope(|scope| {
-            let waiting = std::thread::current();
             let messages = &messages;
+            // The end of the work, or its panic, lets go of one end of the channel, which ends the wait at once.
+            let (working, ended) = channel::<()>();
             let worker = scope.spawn(move || {
-                let result = work(messages);
-                waiting.unpark();
-                result
+                let _working = working;
+                work(messages)
             });
-            while !worker.is_finished() {
-                std::thread::park_timeout(PAUSE);
-                if worker.is_finished() || failure.is_some() {
+            while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                if failure.is_some() {
                     continue;
                 }
                 failure = Python::attach(|py| tell(py, progress.as_ref(), messages)).err();
