@@ -2,7 +2,7 @@
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
 //! [`Scatter`] for points in clusters, [`Lines`] and [`Sparks`] for traces, [`Bars`] for sizes, [`Intervals`] for
-//! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures.
+//! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -31,6 +31,7 @@ mod intervals;
 mod lines;
 mod palette;
 mod panel;
+mod report;
 mod scatter;
 mod segments;
 mod sheet;
@@ -42,6 +43,7 @@ pub use bars::Bars;
 pub use grid::Grid;
 pub use intervals::Intervals;
 pub use lines::Lines;
+pub use report::{Report, RowNames};
 pub use scatter::Scatter;
 pub use segments::Segments;
 pub use sheet::FeatureImages;

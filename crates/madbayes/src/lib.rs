@@ -62,6 +62,7 @@ pub mod likelihood;
 pub mod linalg;
 pub mod metrics;
 pub mod model;
+pub mod overview;
 pub mod parallel;
 pub mod prepare;
 pub mod prior;
