@@ -1,21 +1,24 @@
 //! `madbayes cluster --report`: the clusters and the path around them as a page.
 
-use crate::arguments::ClusterArguments;
+use crate::arguments::{ClusterArguments, CovarianceName};
 use crate::choice::range;
 use crate::number::{number, plural};
-use crate::read::Table;
-use crate::report::{Facts, Run, sentences};
+use crate::read::{CountsTable, Table};
+use crate::report::{Facts, Run, row_names, truth};
 use crate::watching::Watching;
 use anyhow::Result;
-use madbayes::data::{Data, Real};
+use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::Clustering;
-use madbayes::overview::{ClusterOverview, GroupedRows};
+use madbayes::overview::{ClusterOverview, GroupedRows, QUICK_PATH, Shares};
 use madbayes::prepare::Standardise;
-use madbayes::select::{Choice, ClusterPath, PathSearch, PenaltyInterval};
-use madbayes_draw::{Report, RowNames};
+use madbayes::select::{Choice, ClusterPath, DivergenceFit, PathSearch, PenaltyInterval};
+use madbayes_draw::Report;
 
-/// Values up to which a path is sought for the page alone.
-const SMALL: usize = 1 << 22;
+/// Why there is no slider, and how to get one.
+const LONG_PATH: &str = "There is no slider over other penalties here, since a path takes long for so many rows: run the same \
+                         command without --penalty and --clusters, or madbayes path with --report.";
+const NO_PATH: &str = "There is no slider over other penalties here: a path is of round clusters compared by distance. Leave out \
+                       --covariance full or --divergence to see one.";
 
 /// A fit, and what is known of the penalties around it.
 pub struct Found<'a> {
@@ -36,7 +39,9 @@ pub fn page<T: Real>(
     found: Found,
 ) -> Result<String> {
     let Found { fit, penalty, interval, choice, path, seconds } = found;
-    let small = data.n_rows() * data.n_columns() <= SMALL && !fit.stopped;
+    // A path is of round clusters: others are not on it.
+    let full = arguments.covariance == CovarianceName::Full;
+    let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !fit.stopped && !full;
     let path = match path {
         None if small => {
             let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
@@ -66,7 +71,7 @@ pub fn page<T: Real>(
         penalties: interval,
         path: path.as_ref(),
         choice,
-        truth: table.labels.as_ref().map(|labels| (labels.name.as_str(), labels.values.as_slice())),
+        truth: truth(table.labels.as_ref()),
         seed: arguments.work.seed,
         threads: arguments.work.threads,
     })?;
@@ -78,7 +83,9 @@ pub fn page<T: Real>(
     if let Some(interval) = interval {
         fact("The same number is optimal for penalties", range(interval));
     }
-    fact("Loss", number(fit.loss()));
+    if !full {
+        fact("Loss", number(fit.loss()));
+    }
     if arguments.standardize {
         fact("Standardised", "yes: distances are in standard deviations, means in the units of the file".into());
     }
@@ -89,14 +96,61 @@ pub fn page<T: Real>(
     let page = Report {
         title: &run.title("Clusters"),
         answer: &plural(fit.n_clusters(), "cluster"),
-        sentences: &sentences(choice, "cluster", fit.stopped),
         run: &run.facts(more),
         group: "cluster",
-        no_slider: "There is no slider over other penalties here, since a path takes long for so many rows: run the same command \
-                    without --penalty and --clusters, or madbayes path with --report.",
-        confidence: choice.map(|choice| choice.confidence),
-        row_names: table.row_numbers.as_deref().map_or(RowNames::Counted, RowNames::Numbers),
+        no_slider: if full { NO_PATH } else { LONG_PATH },
+        choice,
+        row_names: row_names(table.row_numbers.as_deref()),
         clusters: Some(&clusters),
+        ..Report::default()
+    };
+    Ok(page.html())
+}
+
+/// The page of clusters of counts, by their shares.
+pub fn counts_page(
+    arguments: &ClusterArguments,
+    table: &CountsTable,
+    found: &DivergenceFit,
+    seconds: f64,
+) -> Result<String> {
+    let fit = &found.clustering;
+    let run = Run {
+        file: &arguments.input.file,
+        n_rows: table.counts.n_rows(),
+        n_columns: table.names.len(),
+        seed: arguments.work.seed,
+        seconds,
+        objective: Some(fit.objective),
+        converged: fit.converged,
+        stopped: fit.stopped,
+    };
+    let shares = Shares::new(&table.counts);
+    let names: Vec<String> = shares.columns.iter().map(|&column| table.names[column].clone()).collect();
+    let clusters = ClusterOverview::new(&GroupedRows {
+        data: &Data::new(Rows::new(&shares.values, names.len())?)?,
+        columns: &names,
+        units: None,
+        labels: &fit.labels,
+        penalties: found.penalties,
+        path: None,
+        choice: found.choice.as_ref(),
+        truth: truth(table.labels.as_ref()),
+        seed: arguments.work.seed,
+        threads: arguments.work.threads,
+    })?;
+    let mut more: Facts = vec![("Shown".into(), "the share of each column in the counts of a row".into())];
+    more.extend(found.penalty.map(|penalty| ("Penalty".to_string(), number(penalty))));
+    let page = Report {
+        title: &run.title("Clusters"),
+        answer: &plural(fit.n_clusters(), "cluster"),
+        run: &run.facts(more),
+        group: "cluster",
+        no_slider: NO_PATH,
+        choice: found.choice.as_ref(),
+        row_names: row_names(table.row_numbers.as_deref()),
+        clusters: Some(&clusters),
+        ..Report::default()
     };
     Ok(page.html())
 }

@@ -31,6 +31,7 @@ mod read;
 mod redundancy;
 mod report;
 mod resumed;
+mod sampled_report;
 mod separation;
 mod states;
 mod watching;

@@ -1,7 +1,8 @@
 //! What every page of --report says of the run: the command, the data, the time, how it ended.
 
 use crate::number::{number, plural};
-use madbayes::select::Choice;
+use crate::read::Labels;
+use madbayes_draw::RowNames;
 
 /// Pairs of a name and a value.
 pub type Facts = Vec<(String, String)>;
@@ -65,13 +66,12 @@ fn command_line() -> String {
     program.chain(words.skip(1).map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// How sure the automatic choice is, in sentences.
-pub fn sentences(choice: Option<&Choice>, group: &str, stopped: bool) -> Vec<String> {
-    let text = choice.map_or_else(String::new, |choice| crate::choice::text(choice, group, stopped));
-    let sentence = |line: &str| {
-        let mut letters = line.chars();
-        let first = letters.next().map_or_else(String::new, |first| first.to_uppercase().collect());
-        format!("{first}{}.", letters.as_str())
-    };
-    text.lines().map(sentence).collect()
+/// How rows of a table are called.
+pub fn row_names(numbers: Option<&[usize]>) -> RowNames<'_> {
+    numbers.map_or(RowNames::Counted, RowNames::Numbers)
+}
+
+/// A label column as an overview takes it.
+pub fn truth(labels: Option<&Labels>) -> Option<(&str, &[String])> {
+    labels.map(|labels| (labels.name.as_str(), labels.values.as_slice()))
 }

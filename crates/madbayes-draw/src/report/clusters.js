@@ -56,8 +56,6 @@ function clusterSections(clusters) {
     const node = section(id, title, html("div", { class: "body" }));
     listeners.push((index) => fill(node, index, views, build));
   }
-  const table = pathTable(views, clusters.fitted);
-  if (table) document.getElementById("rows").before(html("section", { "aria-label": "The path as a table" }, table));
   labelButton(clusters);
 }
 function labelButton(clusters) {
@@ -79,9 +77,3 @@ function labelButton(clusters) {
 }
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
 
-if (data.clusters) {
-  current = data.clusters.fitted;
-  sliderSection(data.clusters.views, data.clusters.points, data.clusters.fitted);
-  clusterSections(data.clusters);
-}
-show(current);

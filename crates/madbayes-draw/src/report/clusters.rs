@@ -101,13 +101,8 @@ fn profile_json(profile: &Profile) -> Value {
 }
 
 fn misfit_json(misfit: &Misfit, names: RowNames) -> Value {
-    let name = match names {
-        RowNames::Counted => (misfit.row + 1).to_string(),
-        RowNames::Numbers(numbers) => (numbers[misfit.row] + 1).to_string(),
-        RowNames::Names(names) => names[misfit.row].clone(),
-    };
     json!({
-        "row": name, "group": misfit.group, "distance": short(misfit.distance), "spreads": short(misfit.spreads),
+        "row": names.name(misfit.row), "group": misfit.group, "distance": short(misfit.distance), "spreads": short(misfit.spreads),
         "column": misfit.column, "value": short(misfit.value), "mean": short(misfit.mean),
     })
 }

@@ -1,16 +1,27 @@
 //! A report for the browser: one page that holds its data, its style and its script, and asks nothing of the network.
 
+mod chains;
 mod clusters;
+mod features;
 mod pack;
+mod sentences;
 
 use crate::palette::COLOURS;
 use crate::svg::escaped;
-use madbayes::overview::ClusterOverview;
+use madbayes::overview::{ChainOverview, ClusterOverview, FeatureOverview};
+use madbayes::select::Choice;
 use serde_json::{Value, json};
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPTS: [&str; 4] =
-    [include_str!("page.js"), include_str!("slider.js"), include_str!("scatter.js"), include_str!("clusters.js")];
+const SCRIPTS: [&str; 7] = [
+    include_str!("page.js"),
+    include_str!("slider.js"),
+    include_str!("scatter.js"),
+    include_str!("clusters.js"),
+    include_str!("features.js"),
+    include_str!("chains.js"),
+    include_str!("order.js"),
+];
 /// Nothing may be loaded, and only what the page brings along may run.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
 
@@ -27,6 +38,14 @@ pub enum RowNames<'a> {
 }
 
 impl RowNames<'_> {
+    fn name(&self, row: usize) -> String {
+        match self {
+            RowNames::Counted => (row + 1).to_string(),
+            RowNames::Numbers(numbers) => (numbers[row] + 1).to_string(),
+            RowNames::Names(names) => names[row].clone(),
+        }
+    }
+
     fn json(&self, rows: &[usize]) -> Value {
         match self {
             RowNames::Counted => Value::Null,
@@ -43,7 +62,7 @@ pub struct Report<'a> {
     pub title: &'a str,
     /// The answer in a few words, such as `4 clusters`.
     pub answer: &'a str,
-    /// How sure it is and what else could be, one sentence each.
+    /// What else is to be said at the head, one sentence each.
     pub sentences: &'a [String],
     /// What was run: pairs of a name and a value.
     pub run: &'a [(String, String)],
@@ -51,12 +70,18 @@ pub struct Report<'a> {
     pub group: &'a str,
     /// Why there is no slider, and how to get one.
     pub no_slider: &'a str,
-    /// How sure the automatic choice is, from 0 to 1.
-    pub confidence: Option<f64>,
+    /// The automatic choice, where there was one.
+    pub choice: Option<&'a Choice>,
     /// How rows are called.
     pub row_names: RowNames<'a>,
     /// Rows in clusters.
     pub clusters: Option<&'a ClusterOverview>,
+    /// Rows as sums of features.
+    pub features: Option<&'a FeatureOverview>,
+    /// Chains of a sampler.
+    pub chains: Option<&'a ChainOverview>,
+    /// Sequences of states: a picture of them as SVG, what it shows in words, and the probabilities of transitions, K x K.
+    pub sequences: Option<(&'a str, &'a str, &'a [f64])>,
 }
 
 impl Report<'_> {
@@ -65,12 +90,20 @@ impl Report<'_> {
         let data = json!({
             "group": self.group,
             "noSlider": self.no_slider,
-            "confidence": self.confidence,
+            "confidence": self.choice.map(|choice| choice.confidence),
             "clusters": self.clusters.map(|clusters| clusters::json(clusters, self.row_names)),
+            "features": self.features.map(|features| features::json(features, self.row_names)),
+            "chains": self.chains.map(|chains| chains::json(chains, self.row_names)),
+            "sequences": self.sequences.map(|(svg, description, transitions)| json!({
+                "svg": pack::base64(svg.as_bytes()), "description": description, "transitions": pack::shorts(transitions),
+            })),
         });
         // Inside a script element only "<" could end it or open a comment; in JSON it stands in strings alone.
         let data = data.to_string().replace('<', "\\u003c");
-        let sentences: String = self.sentences.iter().map(|text| format!("<p>{}</p>\n", escaped(text))).collect();
+        let of_choice = self.choice.into_iter().flat_map(|choice| sentences::of_choice(choice, self.group));
+        let of_chains = self.chains.into_iter().flat_map(|chains| sentences::of_chains(chains, self.group));
+        let all = of_choice.chain(of_chains).chain(self.sentences.iter().cloned());
+        let sentences: String = all.map(|text| format!("<p>{}</p>\n", escaped(&text))).collect();
         let line = |(name, value): &(String, String)| {
             format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escaped(name), escaped(value))
         };

@@ -42,6 +42,13 @@ pub(super) fn steps(numbers: &[f64]) -> Value {
     json!({ "low": low, "high": high, "text": base64(&bytes) })
 }
 
+/// Numbers as levels from -127 to 127 of the largest magnitude, each a byte with 128 added. What is not finite is 0.
+pub(super) fn levels(numbers: &[f64]) -> Value {
+    let largest = numbers.iter().map(|x| x.abs()).filter(|x| x.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
+    let level = |x: &f64| (if x.is_finite() { (127.0 * (x / largest)).round() } else { 0.0 } + 128.0) as u8;
+    json!({ "largest": short(largest), "text": base64(&numbers.iter().map(level).collect::<Vec<u8>>()) })
+}
+
 /// About five digits; null where it is not finite.
 pub(super) fn short(x: f64) -> Value {
     let rounded = format!("{x:.4e}").parse::<f64>().ok().filter(|x| x.is_finite());
@@ -81,6 +88,7 @@ mod tests {
             assert_eq!(packed["text"], base64(&[0, 0, 255, 255, 0, 0]));
         }
         assert_eq!(steps(&[f64::NAN])["low"], 0.0);
+        assert_eq!(levels(&[2.0, -2.0, 0.0, f64::NAN]), json!({ "largest": 2.0, "text": base64(&[255, 1, 128, 128]) }));
         assert_eq!((short(123456.7), short(f64::INFINITY)), (json!(123460.0), Value::Null));
     }
 }

@@ -12,7 +12,7 @@ function standing(view) {
   if (view.fitted) said.push("this run's answer");
   return said;
 }
-function sliderSection(views, points, fitted) {
+function sliderSection(views, fitted) {
   const last = views.length - 1;
   if (last < 1) {
     if (data.noSlider) section("slider-missing", `Other numbers of ${group}s`, html("p", {}, data.noSlider));
@@ -76,7 +76,7 @@ function stripOf(views, move) {
 }
 
 // The same numbers as a table.
-function pathTable(views, fitted) {
+function pathTable(views) {
   if (views.length < 2) return null;
   const rows = views.map((view) => [
     count(view.k),

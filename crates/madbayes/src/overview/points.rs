@@ -2,6 +2,8 @@
 
 use crate::select::{Choice, PenaltyPath};
 
+/// Values, rows times columns, up to which a path is sought for a report alone.
+pub const QUICK_PATH: usize = 1 << 22;
 /// Points of a path that are shown at most.
 const MOST_POINTS: usize = 40;
 /// Of these the first ones without a gap.
