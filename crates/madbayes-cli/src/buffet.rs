@@ -60,13 +60,13 @@ fn sample<T: Real>(arguments: &BuffetArguments, source: &Source, values: &[T]) -
     if let Some(path) = &arguments.model {
         to_file(path, &fit.model.to_bytes())?;
     }
-    if let Some(target) = &arguments.report {
+    let (report, plots) = (arguments.report.as_deref(), arguments.plots.as_deref());
+    if report.is_some() || plots.is_some() {
         let page = page(arguments, source, &prepared, &fit, seconds);
-        let html = match prepared.values() {
-            Some(values) => page.html(&Data::new(Rows::new(values, prepared.n_columns())?)?)?,
-            None => page.html(&Data::new(rows)?)?,
-        };
-        to_file(target, html.as_bytes())?;
+        match prepared.values() {
+            Some(values) => page.write(&Data::new(Rows::new(values, prepared.n_columns())?)?, report, plots)?,
+            None => page.write(&Data::new(rows)?, report, plots)?,
+        }
     }
     if let Some(folder) = &arguments.plots {
         write_plots(folder, &fit.chains)?;

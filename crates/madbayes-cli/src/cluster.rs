@@ -114,10 +114,8 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
             "most clusters are single rows: raise --penalty, or run `madbayes path` to see which penalties lead to which number",
         );
     }
-    if let Some(target) = &arguments.report {
-        let found = cluster_report::Found { fit: &fit, penalty, interval, choice: choice.as_ref(), path, seconds };
-        to_file(target, cluster_report::page(arguments, table, &data, standardise.as_ref(), found)?.as_bytes())?;
-    }
+    let found = cluster_report::Found { fit: &fit, penalty, interval, choice: choice.as_ref(), path, seconds };
+    cluster_report::write(arguments, table, &data, standardise.as_ref(), found)?;
     let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;

@@ -92,12 +92,12 @@ pub fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
     }
-    if let Some(target) = &arguments.report {
+    if arguments.report.is_some() || arguments.plots.is_some() {
         let fit = &as_drawn(&found, &data);
         let found =
             cluster_report::Found { fit, penalty: found.penalty, interval: None, choice: None, path: None, seconds };
         let units = model.standardise.as_ref();
-        to_file(target, cluster_report::page(arguments, table, &data, units, found)?.as_bytes())?;
+        cluster_report::write(arguments, table, &data, units, found)?;
     }
     if let Some(folder) = &arguments.plots {
         write_plots(folder, data.rows(), &as_drawn(&found, &data), &table.names)?;

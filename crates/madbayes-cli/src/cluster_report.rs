@@ -3,6 +3,8 @@
 use crate::arguments::{ClusterArguments, CovarianceName};
 use crate::choice::range;
 use crate::number::{number, plural};
+use crate::output::to_file;
+use crate::overview_plots;
 use crate::read::{CountsTable, Table};
 use crate::report::{Facts, Run, row_names, truth};
 use crate::watching::Watching;
@@ -30,18 +32,21 @@ pub struct Found<'a> {
     pub seconds: f64,
 }
 
-/// The page of a fit by distances.
-pub fn page<T: Real>(
+/// Writes the page of a fit by distances where it is asked for, and its pictures.
+pub fn write<T: Real>(
     arguments: &ClusterArguments,
     table: &Table,
     data: &Data<T>,
     units: Option<&Standardise>,
     found: Found,
-) -> Result<String> {
+) -> Result<()> {
+    if arguments.report.is_none() && arguments.plots.is_none() {
+        return Ok(());
+    }
     let Found { fit, penalty, interval, choice, path, seconds } = found;
     // A path is of round clusters: others are not on it.
     let full = arguments.covariance == CovarianceName::Full;
-    let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !fit.stopped && !full;
+    let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !fit.stopped && !full && arguments.report.is_some();
     let path = match path {
         None if small => {
             let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
@@ -75,6 +80,10 @@ pub fn page<T: Real>(
         seed: arguments.work.seed,
         threads: arguments.work.threads,
     })?;
+    if let Some(folder) = &arguments.plots {
+        overview_plots::clusters(folder, &clusters, "cluster")?;
+    }
+    let Some(target) = &arguments.report else { return Ok(()) };
     let mut more: Facts = Vec::new();
     let mut fact = |name: &str, value: String| more.push((name.to_string(), value));
     if let Some(penalty) = penalty {
@@ -104,7 +113,7 @@ pub fn page<T: Real>(
         clusters: Some(&clusters),
         ..Report::default()
     };
-    Ok(page.html())
+    to_file(target, page.html().as_bytes())
 }
 
 /// The page of clusters of counts, by their shares.

@@ -24,6 +24,7 @@ mod matrix_file;
 mod mixture;
 mod number;
 mod output;
+mod overview_plots;
 mod path;
 mod penalty;
 mod picture;

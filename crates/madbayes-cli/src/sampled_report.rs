@@ -1,6 +1,8 @@
 //! `madbayes mixture --report` and `madbayes states --report`: groups and the chains they come from as a page.
 
 use crate::number::plural;
+use crate::output::to_file;
+use crate::overview_plots;
 use crate::read::Labels;
 use crate::report::{Facts, Run, row_names, truth};
 use anyhow::Result;
@@ -10,6 +12,7 @@ use madbayes::overview::{ChainOverview, ClusterOverview, GroupedRows, Shares};
 use madbayes::prepare::Standardise;
 use madbayes::structure::Partition;
 use madbayes_draw::Report;
+use std::path::Path;
 
 /// Groups of a sampler, and all that the page says of them.
 pub struct Sampled<'a> {
@@ -29,8 +32,11 @@ pub struct Sampled<'a> {
 }
 
 impl Sampled<'_> {
-    /// The page; counts are shown by their shares.
-    pub fn html<T: Real>(self, rows: MixtureRows<T>) -> Result<String> {
+    /// Writes the page where it is asked for, and its pictures; counts are shown by their shares.
+    pub fn write<T: Real>(self, rows: MixtureRows<T>, report: Option<&Path>, plots: Option<&Path>) -> Result<()> {
+        if report.is_none() && plots.is_none() {
+            return Ok(());
+        }
         let clusters = match rows {
             MixtureRows::Dense(data) => self.clusters(data, self.columns, self.units)?,
             MixtureRows::Counts(counts) => {
@@ -39,6 +45,11 @@ impl Sampled<'_> {
                 self.clusters(&Data::new(Rows::new(&shares.values, names.len())?)?, &names, None)?
             }
         };
+        if let Some(folder) = plots {
+            overview_plots::clusters(folder, &clusters, self.group)?;
+            overview_plots::chains(folder, &self.chains, self.group)?;
+        }
+        let Some(target) = report else { return Ok(()) };
         let title = format!("{}{}s", self.group[..1].to_uppercase(), &self.group[1..]);
         let page = Report {
             title: &self.run.title(&title),
@@ -51,7 +62,7 @@ impl Sampled<'_> {
             sequences: self.sequences.as_ref().map(|(svg, said, steps)| (svg.as_str(), said.as_str(), *steps)),
             ..Report::default()
         };
-        Ok(page.html())
+        to_file(target, page.html().as_bytes())
     }
 
     fn clusters<T: Real>(

@@ -2,7 +2,7 @@
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
 //! [`Scatter`] for points in clusters, [`Lines`] and [`Sparks`] for traces, [`Bars`] for sizes, [`Intervals`] for
-//! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
+//! ranges of penalties, [`Grid`] for features of rows, [`Heat`] for tables of numbers, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -27,6 +27,7 @@
 mod bars;
 mod canvas;
 mod grid;
+mod heat;
 mod intervals;
 mod lines;
 mod palette;
@@ -41,6 +42,7 @@ mod ticks;
 
 pub use bars::Bars;
 pub use grid::Grid;
+pub use heat::Heat;
 pub use intervals::Intervals;
 pub use lines::Lines;
 pub use report::{Report, RowNames};

@@ -70,11 +70,7 @@ fn fit<T: Real>(arguments: &FeatureArguments, source: &Source, prepared: &Prepar
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
     }
-    if let Some(target) = &arguments.report {
-        let page =
-            page::of_fit(arguments, source, prepared, &data, (&features, choice.as_ref(), path), &model, seconds)?;
-        to_file(target, page.as_bytes())?;
-    }
+    page::of_fit(arguments, source, prepared, &data, (&features, choice.as_ref(), path), &model, seconds)?;
     if let Some(folder) = &arguments.plots {
         plots::write(folder, source, &model, &features)?;
     }

@@ -3,6 +3,8 @@
 use super::{Prepared, Source};
 use crate::arguments::FeatureArguments;
 use crate::number::{number, plural};
+use crate::output::to_file;
+use crate::overview_plots;
 use crate::read::Values;
 use crate::report::{Facts, Run};
 use crate::watching::Watching;
@@ -14,6 +16,7 @@ use madbayes::overview::{ChainOverview, FeatureOverview, FeaturedRows, QUICK_PAT
 use madbayes::select::{Choice, FeaturePath, PathSearch};
 use madbayes::structure::Allocation;
 use madbayes_draw::Report;
+use std::path::Path;
 
 /// Rows with features, and all that the page says of them.
 pub struct Page<'a> {
@@ -30,7 +33,7 @@ pub struct Page<'a> {
     pub more: Facts,
 }
 
-/// The page of a fit, with a path where there is one or it takes little time.
+/// Writes the page of a fit, with a path where there is one or it takes little time, and its pictures.
 pub fn of_fit<T: Real>(
     arguments: &FeatureArguments,
     source: &Source,
@@ -39,8 +42,11 @@ pub fn of_fit<T: Real>(
     (features, choice, path): (&Features, Option<&Choice>, Option<FeaturePath>),
     model: &FeatureModel,
     seconds: f64,
-) -> Result<String> {
-    let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !features.stopped;
+) -> Result<()> {
+    if arguments.report.is_none() && arguments.plots.is_none() {
+        return Ok(());
+    }
+    let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !features.stopped && arguments.report.is_some();
     let path = match path {
         None if small => {
             let watching = Watching::counting("features", arguments.output.quiet, arguments.work.time_limit)?;
@@ -67,17 +73,21 @@ pub fn of_fit<T: Real>(
     let (allocation, components) = (&features.allocation, &features.components[..]);
     let page =
         Page { source, prepared, run, allocation, components, model, choice, path: path.as_ref(), chains: None, more };
-    page.html(data)
+    page.write(data, arguments.report.as_deref(), arguments.plots.as_deref())
 }
 
 impl Page<'_> {
-    /// The page; `data` are the rows as they were fitted.
-    pub fn html<T: Real>(self, data: &Data<T>) -> Result<String> {
+    /// Writes the page where it is asked for, and its pictures; `data` are the rows as they were fitted.
+    pub fn write<T: Real>(self, data: &Data<T>, report: Option<&Path>, plots: Option<&Path>) -> Result<()> {
         let d = self.source.n_columns();
         let overview = match self.source.values() {
             Values::F32(values) => self.overview(data, Rows::new(values, d)?),
             Values::F64(values) => self.overview(data, Rows::new(values, d)?),
         };
+        if let Some(folder) = plots {
+            overview_plots::features(folder, &overview)?;
+        }
+        let Some(target) = report else { return Ok(()) };
         let mut more = self.more;
         if let Some(pca) = &self.prepared.pca {
             let kept = plural(pca.n_components(), "principal component");
@@ -95,7 +105,7 @@ impl Page<'_> {
             chains: self.chains.as_ref(),
             ..Report::default()
         };
-        Ok(page.html())
+        to_file(target, page.html().as_bytes())
     }
 
     fn overview<T: Real, U: Real>(&self, data: &Data<T>, originals: Rows<U>) -> FeatureOverview {

@@ -162,9 +162,7 @@ impl Job<'_> {
         if let Some(path) = &arguments.draws {
             to_file(path, files::draws_csv(&answer).as_bytes())?;
         }
-        if let Some(target) = &arguments.report {
-            to_file(target, page::html(&answer, rows)?.as_bytes())?;
-        }
+        page::write(&answer, rows)?;
         if let Some(folder) = &arguments.plots {
             pictures::write(folder, &answer, rows)?;
         }

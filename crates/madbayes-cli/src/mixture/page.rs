@@ -1,4 +1,4 @@
-//! What the page of a mixture says of the run.
+//! What the page of a mixture says of the run, and its pictures.
 
 use super::Answer;
 use crate::number::number;
@@ -9,8 +9,8 @@ use madbayes::data::Real;
 use madbayes::model::MixtureRows;
 use madbayes::overview::ChainOverview;
 
-/// The page of --report.
-pub fn html<T: Real>(answer: &Answer, rows: MixtureRows<T>) -> Result<String> {
+/// Writes the page of --report, and the pictures of --plots that are on it.
+pub fn write<T: Real>(answer: &Answer, rows: MixtureRows<T>) -> Result<()> {
     let (fit, mixture, job) = (answer.fit, answer.mixture, answer.job);
     let traces: Vec<(Vec<f64>, Vec<f64>)> = fit
         .chains
@@ -53,5 +53,5 @@ pub fn html<T: Real>(answer: &Answer, rows: MixtureRows<T>) -> Result<String> {
         more,
         threads: mixture.threads,
     }
-    .html(rows)
+    .write(rows, job.arguments.report.as_deref(), job.arguments.plots.as_deref())
 }

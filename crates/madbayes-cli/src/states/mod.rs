@@ -131,9 +131,7 @@ impl Job<'_> {
         if !quiet {
             answer.disagreement().iter().for_each(|text| hint(text));
         }
-        if let Some(target) = &arguments.report {
-            to_file(target, page::html(&answer, &arguments.input.file, rows)?.as_bytes())?;
-        }
+        page::write(&answer, arguments, rows)?;
         if let Some(folder) = &arguments.plots {
             answer.write_plots(folder)?;
         }

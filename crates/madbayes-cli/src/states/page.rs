@@ -1,5 +1,6 @@
-//! What the page of hidden states says of the run.
+//! What the page of hidden states says of the run, and its pictures.
 
+use super::StatesArguments;
 use super::report::Answer;
 use crate::number::{number, plural};
 use crate::report::Run;
@@ -10,8 +11,8 @@ use madbayes::model::MixtureRows;
 use madbayes::overview::ChainOverview;
 use madbayes::structure::CompactPartition;
 
-/// The page of --report.
-pub fn html<T: Real>(answer: &Answer, file: &str, rows: MixtureRows<T>) -> Result<String> {
+/// Writes the page of --report, and the pictures of --plots that are on it.
+pub fn write<T: Real>(answer: &Answer, arguments: &StatesArguments, rows: MixtureRows<T>) -> Result<()> {
     let (fit, hmm) = (answer.fit, answer.hmm);
     let traces: Vec<(Vec<f64>, Vec<f64>)> = fit
         .chains
@@ -35,7 +36,7 @@ pub fn html<T: Real>(answer: &Answer, file: &str, rows: MixtureRows<T>) -> Resul
     );
     Sampled {
         run: Run {
-            file,
+            file: &arguments.input.file,
             n_rows: answer.table.n_rows,
             n_columns: answer.table.names.len(),
             seed: hmm.seed,
@@ -58,5 +59,5 @@ pub fn html<T: Real>(answer: &Answer, file: &str, rows: MixtureRows<T>) -> Resul
         ],
         threads: hmm.threads,
     }
-    .html(rows)
+    .write(rows, arguments.report.as_deref(), arguments.plots.as_deref())
 }

@@ -1,6 +1,6 @@
 // A sampler: traces of its chains, the numbers of groups they visited, rows that go together, sequences of states.
 function lines(title, yName, traces, chains) {
-  const width = 720, height = 300, left = 80, right = 14, top = 14, bottom = 46, all = traces.flat().filter((x) => x !== null);
+  const width = 460, height = 250, left = 66, right = 12, top = 12, bottom = 44, all = traces.flat().filter((x) => x !== null);
   let low = Math.min(...all), high = Math.max(...all);
   if (!(high > low)) { low -= 1; high += 1; }
   const spare = (high - low) * 0.05, sweeps = Math.max(1, ...traces.map((trace) => trace.length - 1)) * chains.every;
@@ -8,7 +8,7 @@ function lines(title, yName, traces, chains) {
   const x = (i) => left + ((i * chains.every) / sweeps) * (width - left - right), y = (v) => height - bottom - ((v - low) / (high - low)) * (height - top - bottom);
   const node = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}: ${plural(traces.length, "chain")} of ${count(traces[0]?.length * chains.every)} sweeps, from ${number(Math.min(...all))} to ${number(Math.max(...all))}.` });
   for (const tick of ticks(low, high, 5)) node.append(svg("path", { class: "axis", d: `M${left} ${y(tick).toFixed(1)}H${width - right}` }), svg("text", { class: "small", x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, number(tick)));
-  for (const tick of ticks(0, sweeps, 6)) node.append(svg("text", { class: "small", x: x(tick / chains.every), y: height - bottom + 18, "text-anchor": "middle" }, count(tick)));
+  for (const tick of ticks(0, sweeps, 4)) node.append(svg("text", { class: "small", x: x(tick / chains.every), y: height - bottom + 18, "text-anchor": "middle" }, count(tick)));
   if (chains.burnIn > 0 && chains.burnIn < sweeps) {
     const at = x(chains.burnIn / chains.every);
     node.append(svg("rect", { class: "burnt", x: left, y: top, width: at - left, height: height - top - bottom }), svg("text", { class: "small", x: left + 6, y: top + 14 }, "burn-in"));
@@ -45,7 +45,7 @@ function togetherSection(together) {
   const edge = svg("svg", { viewBox: `0 0 ${n} 10`, preserveAspectRatio: "none", class: "edge", "aria-hidden": "true" });
   together.groups.forEach((k, i) => edge.append(svg("rect", { x: i, y: 0, width: 1.2, height: 10, class: `block ${colourClass(colour(k))}` })));
   const sure = table(`How sure each ${group} is: 1 where every draw has exactly it`, [group, "certainty"], together.certainty.slice(0, 30).map((c, k) => [html("span", {}, swatch(colour(k)), `${group} ${k}`), c === null ? "" : c.toFixed(2)]));
-  const unsure = table(`Rows whose ${group} is least sure`, ["row", group, "certainty"], together.unsure.map(([row, k, c]) => [row, html("td", { class: "name" }, swatch(colour(k)), `${group} ${k}`), c === null ? "" : c.toFixed(2)]));
+  const unsure = table(`Rows whose ${group} is least sure`, ["row", [group], "certainty"], together.unsure.map(([row, k, c]) => [row, html("td", { class: "name" }, swatch(colour(k)), `${group} ${k}`), c === null ? "" : c.toFixed(2)]));
   section("certainty", "Which rows go together", html("div", { class: "two" },
     html("figure", { class: "plain" }, html("div", { class: "matrix-box" }, edge, node), html("figcaption", {}, `${count(n)} rows ordered by ${group}; the darker, the more draws have both rows in one ${group}.`)),
     html("div", {}, sure, unsure)));

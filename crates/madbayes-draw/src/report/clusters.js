@@ -14,7 +14,7 @@ function sizeTable(clusters, view) {
     return [named(view, k), count(view.sizes[k]), percent(view.sizes[k] / clusters.rows), html("td", { class: "name" }, bar),
       number(view.spreads[k]), html("td", { class: "text" }, telling.length ? telling.join("; ") : "near the mean in every column")];
   });
-  return table(`Size of every ${group}, its spread, and what tells it from all rows`, [group, "rows", "share", "", "spread", "most telling columns"], rows);
+  return table(`Size of every ${group}, its spread, and what tells it from all rows`, [group, "rows", "share", "", "spread", ["most telling columns"]], rows);
 }
 function profileTable(clusters, view) {
   const rows = view.profiles.map((profile) => [named(view, profile.group), ...profile.means.map((mean, i) => {
@@ -30,7 +30,7 @@ function misfitTable(clusters, view) {
   if (!view.misfits.length) return html("p", {}, `Every row is at the mean of its ${group}.`);
   const rows = view.misfits.map((misfit) => [misfit.row, html("td", { class: "name" }, named(view, misfit.group)), number(misfit.distance), misfit.spreads ? `${misfit.spreads.toFixed(1)} x` : "",
     html("td", { class: "text" }, `${clusters.columns[misfit.column][0]} is ${number(misfit.value)}, the mean of its ${group} ${number(misfit.mean)}`)]);
-  return table(`Rows farthest from the mean of their ${group}`, ["row", group, "distance", "by its spread", "mostly because"], rows);
+  return table(`Rows farthest from the mean of their ${group}`, ["row", [group], "distance", "by its spread", ["mostly because"]], rows);
 }
 function agreementTable(clusters, view) {
   const found = view.agreement;

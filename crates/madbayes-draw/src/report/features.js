@@ -14,7 +14,7 @@ function canvas(shape, values, label, colour) {
     image.data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
-  node.style.width = `${Math.max(width, Math.min(150, 4 * width))}px`;
+  node.style.width = `min(${Math.max(width, Math.min(150, 4 * width))}px, 38vw)`;
   return node;
 }
 // As it is: dark at 0, bright at 1.
@@ -24,8 +24,8 @@ const parts = (largest) => (pixel) => {
   const mean = pixel.reduce((a, b) => a + b, 0) / pixel.length, share = Math.min(1, (1.25 * Math.abs(mean)) / (largest || 1));
   return (mean < 0 ? TAKES : ADDS).map((c) => 255 + share * (c - 255));
 };
-// A feature that nearly every row has is a picture of its own; others are changes.
-const isBase = (features, view, k) => view.counts[k] >= 0.95 * features.rows;
+// A feature that nearly every row has is a picture of its own, unless it is added to a mean; others are changes.
+const isBase = (features, view, k) => view.counts[k] >= 0.95 * features.rows && (features.base ??= unpackLevels(features.offset)).every((x) => x === 0);
 function featurePicture(features, view, k) {
   const values = view.levels[k], base = isBase(features, view, k);
   const strongest = Math.max(...pixelMeans(values, features.picture[2]).map(Math.abs));
@@ -82,8 +82,7 @@ function apart(features, view, index) {
     return [html("p", {}, `It has ${said}.`), table("The row, its parts and their sum", ["column", "row", ...(offset ? ["mean"] : []), ...mine.map((k) => `feature ${k}`), "sum"], rows)];
   }
   view.levels ??= view.components.map(unpackLevels);
-  features.base ??= unpackLevels(features.offset);
-  const sum = features.base.slice();
+  const sum = (features.base ??= unpackLevels(features.offset)).slice();
   for (const k of mine) view.levels[k].forEach((x, i) => (sum[i] += x));
   const frame = (node, text) => html("figure", {}, node, html("figcaption", {}, text)), sign = (text) => html("span", { class: "sign", "aria-hidden": "true" }, text);
   const line = html("div", { class: "sum" }, frame(canvas(features.picture, unpackLevels(features.originals[index]), "The original picture", natural), "original"), sign("\u2248"),

@@ -50,7 +50,8 @@ function section(id, title, ...children) {
 function table(caption, head, rows) {
   const cell = (name, attributes) => (content) =>
     content instanceof Node && /^T[DH]$/.test(content.nodeName) ? content : html(name, attributes, content);
-  const top = html("thead", {}, html("tr", {}, ...head.map((text, i) => html("th", { scope: "col", class: i ? null : "name" }, text))));
+  // A heading in brackets stands at the left.
+  const top = html("thead", {}, html("tr", {}, ...head.map((text, i) => html("th", { scope: "col", class: i && !Array.isArray(text) ? null : "name" }, ...[text].flat()))));
   const body = html("tbody", {}, ...rows.map(([first, ...rest]) =>
     html("tr", {}, cell("th", { scope: "row" })(first), ...rest.map(cell("td", {})))));
   const inner = html("table", {}, html("caption", {}, caption), top, body);

@@ -26,14 +26,14 @@ function sliderSection(views, fitted) {
   const strip = stripOf(views, (index) => show(index));
   section("slider", `How many ${group}s at which penalty?`, live,
     html("label", { for: "penalty", class: "note" }, `Penalty: what one more ${group} costs. Move it to see other answers, everywhere on this page.`),
-    input, html("div", { class: "ends" }, html("span", {}, `\u2190 smaller penalty, more ${group}s`), html("span", {}, `larger penalty, fewer ${group}s \u2192`)),
-    strip.node, html("div", { class: "controls" }, back));
+    input, html("div", { class: "ends" }, html("span", {}, `\u2190 smaller penalty, more ${group}s`), back, html("span", {}, `larger penalty, fewer ${group}s \u2192`)),
+    strip.node);
   input.addEventListener("input", () => show(last - Number(input.value)));
   back.addEventListener("click", () => show(chosen >= 0 ? chosen : fitted));
   listeners.push((index) => {
     const view = views[index], said = standing(view);
     input.value = String(last - index);
-    now.textContent = plural(view.k, group) + (said.length ? ` \u2014 ${said.join(", ")}` : "");
+    now.replaceChildren(plural(view.k, group), html("span", { class: "said" }, ` ${said.join(", ")}`));
     range.textContent = `${interval(view)}; loss ${number(view.loss)}`;
     input.setAttribute("aria-valuetext", `${plural(view.k, group)}, ${interval(view)}`);
     strip.mark(index);
@@ -44,7 +44,9 @@ function sliderSection(views, fitted) {
 function stripOf(views, move) {
   const ends = views.filter((view) => view.optimal).flatMap((view) => [view.low, view.high]).filter((x) => x !== null && x > 0).map(Math.log);
   const least = Math.min(...ends), most = Math.max(...ends), spare = Math.max((most - least) * 0.06, 0.4);
-  const low = least - spare, high = most + spare, width = 1000, bars = [];
+  const low = least - spare, high = most + spare, bars = [];
+  // As wide as there is room, so that its text keeps its size.
+  const width = Math.max(280, Math.min(1000, document.getElementById("main").clientWidth - 40));
   const place = (x, open) => (x === null || x <= 0 ? open : ((Math.log(x) - low) / (high - low)) * width);
   const node = svg("svg", { class: "strip", viewBox: `0 0 ${width} 78`, role: "img", "aria-label": `Which penalties make which number of ${group}s optimal, on a logarithmic axis. The table below the picture has the numbers.` });
   views.forEach((view, index) => {
@@ -55,15 +57,15 @@ function stripOf(views, move) {
     bar.addEventListener("click", () => move(index));
     bars[index] = bar;
     node.append(bar);
-    if (to - from > 24) node.append(svg("text", { x: (from + to) / 2, y: 38, class: kind === "first" ? "onfirst" : "" }, count(view.k)));
-    if (view.place !== null && to - from > 24) node.append(svg("text", { x: (from + to) / 2, y: 12, class: "small" }, view.place === 0 ? "\u2605 chosen" : `#${view.place + 1}`));
+    if (to - from > 18) node.append(svg("text", { x: (from + to) / 2, y: 38, class: kind === "first" ? "onfirst" : "" }, count(view.k)));
+    if (view.place !== null && to - from > 18) node.append(svg("text", { x: (from + to) / 2, y: 12, class: "small" }, view.place === 0 ? "\u2605 chosen" : `#${view.place + 1}`));
   });
   const decades = (high - low) / Math.LN10, few = decades < 2.5;
   let free = -1e9;
   for (let power = Math.floor(low / Math.LN10); power <= high / Math.LN10; power += Math.ceil(decades / 8)) {
     for (const m of few ? [1, 2, 5] : [1]) {
       const x = place(m * 10 ** power, 0);
-      if (x < 20 || x > width - 20 || x - free < 90) continue;
+      if (x < 20 || x > width - 20 || x - free < 60) continue;
       free = x;
       node.append(svg("path", { class: "axis", d: `M${x.toFixed(1)} 48v6` }), svg("text", { x, y: 70, class: "small" }, number(m * 10 ** power)));
     }
@@ -85,5 +87,5 @@ function pathTable(views) {
     number(view.loss), html("td", { class: "text" }, standing(view).join(", ")),
   ]);
   return html("details", {}, html("summary", {}, "The numbers of the path as a table"),
-    table(`Penalties for which each number of ${group}s is optimal`, [`${group}s`, "penalty from", "to", "loss", ""], rows));
+    table(`Penalties for which each number of ${group}s is optimal`, [`${group}s`, "penalty from", "to", "loss", [""]], rows));
 }
