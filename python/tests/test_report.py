@@ -179,8 +179,8 @@ def test_agreement_means_and_misfits_are_those_of_the_rows(browser, blobs, clust
     X, truth = blobs
     path, model = cluster_page
     with opened(browser, path) as page:
-        table = [row.split("\t")[1:] for row in page.locator("#agreement table").inner_text().splitlines()[1:]]
-        counts = np.array([[int(cell) for cell in row] for row in table if len(row) == 4])
+        lines = page.locator("#agreement tbody tr").all()
+        counts = np.array([[int(cell) for cell in line.locator("td").all_inner_texts()] for line in lines])
         assert sorted(map(tuple, counts.tolist())) == sorted(
             tuple(np.bincount(truth[model.labels_ == k], minlength=4)[_by_size(truth)]) for k in range(4)
         )
