@@ -21,9 +21,9 @@ const OPTIONS: [&str; 10] = [
 
 /// The pictures: the page, its name in docs/, and the size of the window.
 const PICTURES: [(&str, &str, &str); 3] = [
-    ("madbayes-demo-clusters.html", "report-clusters.png", "900,1120"),
+    ("madbayes-demo-clusters.html", "report-clusters.png", "900,1310"),
     ("madbayes-demo-features.html", "report-features.png", "900,1020"),
-    ("mixture.html", "report-sampler.png", "900,1080"),
+    ("mixture.html", "report-sampler.png", "900,1560"),
 ];
 
 /// Where Chromium is, if it is here.
@@ -50,7 +50,8 @@ pub fn find_or_install() -> Option<PathBuf> {
 
 /// Makes the pictures of reports in docs/.
 pub fn screenshots() -> Result<()> {
-    let chromium = find_or_install().context("there is no Chromium here, and it could not be installed: install it first")?;
+    let chromium =
+        find_or_install().context("there is no Chromium here, and it could not be installed: install it first")?;
     cargo(&["build", "--package", "madbayes-cli"])?;
     let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
     let folder = target("screenshots");

@@ -20,7 +20,10 @@ fn the_slider_has_the_numbers_of_the_path() {
         let clusters = &data_of(&html)["clusters"];
         let views = clusters["views"].as_array().unwrap();
         for (view, point) in views.iter().zip(path["path"].as_array().unwrap()) {
-            assert_eq!((&view["k"], &view["low"], &view["high"]), (&point["k"], &point["penalty_low"], &point["penalty_high"]));
+            assert_eq!(
+                (&view["k"], &view["low"], &view["high"]),
+                (&point["k"], &point["penalty_low"], &point["penalty_high"])
+            );
         }
         let fitted = &views[clusters["fitted"].as_u64().unwrap() as usize];
         assert_eq!((&fitted["sizes"], &fitted["place"]), (&found["sizes"], &Value::from(0)), "{page}");
