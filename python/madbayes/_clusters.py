@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,6 +26,7 @@ from ._arguments import (
 )
 from ._counts import DIVERGENCES, checked_rows, count_rows, divergences
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
+from ._report import NO_PATH, page, rows_of, seen, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -95,6 +98,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         -------
         self
         """
+        begin = perf_counter()
         rows = self._checked(X, reset=True)
         options = self._options()
         weights = weights_of(sample_weight, rows.shape[0])
@@ -104,6 +108,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 learned = _core.fit_counts(counts, self._columns(), options, progress)
             else:
                 learned = _core.fit(rows, weights, options, progress)
+        self._seen = seen(rows, begin, weights)
         self._learn(learned, options["seed"])
         return self
 
@@ -213,6 +218,35 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         distances = self._assign(X)[1]
         weights = weights_of(sample_weight, len(distances))
         return -float(distances.sum() if weights is None else distances @ weights)
+
+    def report(self, path: str | os.PathLike[str], X: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> None:
+        """Write a page to look at in any browser: one file that asks nothing of the network.
+
+        A slider over the penalties shows the clusters at each of them.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        X : array-like, default=None
+            The rows of the fit, where they are not kept: after unpickling.
+        labels : array-like of shape (n_samples,), default=None
+            Known labels to compare with.
+        """
+        check_is_fitted(self, "labels_")
+        rows = rows_of(self, X, len(self.labels_))
+        counts, k = self._of_counts(), len(self.cluster_centers_)
+        penalty, rule = getattr(self, "penalty_", None), getattr(self, "penalty", None)
+        more = {"Penalty": penalty, "Loss": self.inertia_, "Objective": getattr(self, "objective_", None)}
+        shown = page(self, "cluster", k, rows, more, NO_PATH["other" if counts else "long"])
+        shown.update(
+            path=not counts,
+            choose=rule == "auto" and self.n_clusters is None,
+            max_clusters=getattr(self, "max_clusters", None),
+            penalties=getattr(self, "penalty_range_", None),
+            truth=truth_of(labels, len(self.labels_)),
+        )
+        write_clusters(path, rows, self.labels_, counts, shown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -406,7 +440,7 @@ class DPMeans(_Centres):
         -------
         self
         """
-        state = getattr(self, "_stream_state", None)
+        begin, state = perf_counter(), getattr(self, "_stream_state", None)
         if state is None and hasattr(self, "_model"):
             # What a fit, or a model file, has left: its clusters as points.
             fields = self._model.fields()
@@ -419,6 +453,7 @@ class DPMeans(_Centres):
             options["penalty"] = self.penalty_
         learned = stream.update(rows, weights_of(sample_weight, len(rows)), options)
         self._stream_state = stream.state()
+        self._seen = seen(rows, begin, weights_of(sample_weight, len(rows)))
         self._learn(learned, options["seed"])
         return self
 

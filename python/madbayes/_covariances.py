@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numbers
+import os
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._arguments import check_cluster_numbers, check_runs, number_of, penalty_of, progress_of, seed_of, threads_of, weights_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
+from ._report import NO_PATH, page, rows_of, seen, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -247,11 +250,13 @@ class FullCovarianceMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         -------
         self
         """
+        begin = perf_counter()
         rows = self._rows(X, reset=True)
         options = self._options()
         weights = weights_of(sample_weight, len(rows))
         with progress_of(self.verbose) as progress:
             learned = _core.fit_covariances(rows, weights, self._columns(), options, progress)
+        self._seen = seen(rows, begin, weights)
         self._model = learned["model"]
         self.labels_: Labels = learned["labels"]
         self._keep(learned)
@@ -336,6 +341,27 @@ class FullCovarianceMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         distances = self._assign(X)[1]
         weights = weights_of(sample_weight, len(distances))
         return -float(distances.sum() if weights is None else distances @ weights)
+
+    def report(self, path: str | os.PathLike[str], X: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> None:
+        """Write a page to look at in any browser: one file that asks nothing of the network.
+
+        It shows the clusters, what tells them apart, and the rows that fit worst.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        X : array-like, default=None
+            The rows of the fit, where they are not kept: after unpickling.
+        labels : array-like of shape (n_samples,), default=None
+            Known labels to compare with.
+        """
+        check_is_fitted(self, "labels_")
+        rows = rows_of(self, X, len(self.labels_))
+        more = {"Penalty": self.penalty_, "Covariance penalty": self.covariance_penalty_, "Objective": self.objective_}
+        shown = page(self, "cluster", self.n_clusters_, rows, more, NO_PATH["other"])
+        shown["truth"] = truth_of(labels, len(self.labels_))
+        write_clusters(path, rows, self.labels_, False, shown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -50,7 +50,10 @@ class Estimator(BaseEstimator):
             file.write(self._model.to_bytes())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_madbayes_version": _core.__version__}
+        state = {**super().__getstate__(), "_madbayes_version": _core.__version__}
+        # The rows of the fit are the caller's, and may be large.
+        state.pop("_seen", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         version = state.pop("_madbayes_version", "an unknown version")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,8 +13,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from . import _core
 from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
+from ._report import NO_PATH, Seen, page, picture_of, rows_of, seen, write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
@@ -75,6 +80,32 @@ class FeatureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
             raise ValueError(f"Z must have {self.n_components_} columns, one per feature, got {bits.shape[1]}")
         sums: Floats = bits @ self.components_ + self._offset
         return sums
+
+    def _report_page(self, rows: Seen) -> tuple[dict[str, Any], float, Any]:
+        """What the page says, the loss, and the chains."""
+        raise NotImplementedError
+
+    def report(
+        self, path: str | os.PathLike[str], X: ArrayLike | None = None, *, shape: Sequence[int] | None = None
+    ) -> None:
+        """Write a page to look at in any browser: one file that asks nothing of the network.
+
+        It shows what the features add, rows taken apart, and how often features occur together.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        X : array-like, default=None
+            The rows of the fit, where they are not kept: after unpickling.
+        shape : (height, width) or (height, width, channels), default=None
+            Where rows are pictures, from 0, black, to 1.
+        """
+        check_is_fitted(self, "allocation_")
+        rows = rows_of(self, X, len(self.allocation_))
+        picture = picture_of(shape, self.n_features_in_)
+        shown, loss, of_chains = self._report_page(rows)
+        write(path, _core.report_features(rows.rows, self.allocation_, picture, loss, shown, of_chains))
 
     def score(self, X: ArrayLike, y: object = None) -> float:
         """Minus the loss of the rows: the higher, the better.
@@ -147,10 +178,12 @@ class _Hard(FeatureEstimator):
         -------
         self
         """
+        begin = perf_counter()
         rows = self._rows(X, reset=True)
         options = self._options()
         with progress_of(self.verbose, groups="features") as progress:
             learned = _core.fit_features(rows, self._columns(), options, progress)
+        self._seen = seen(rows, begin)
         self._keep(learned)
         self.reconstruction_err_ = learned["loss"]
         self.objective_ = learned["objective"]
@@ -165,6 +198,12 @@ class _Hard(FeatureEstimator):
 
     def _learn_penalty(self, learned: dict[str, Any]) -> None:
         pass
+
+    def _report_page(self, rows: Seen) -> tuple[dict[str, Any], float, Any]:
+        more = {"Penalty": getattr(self, "penalty_", None), "Loss": self.reconstruction_err_, "Objective": self.objective_}
+        shown = page(self, "feature", self.n_components_, rows, more, NO_PATH["long"])
+        shown.update(path=True, choose=getattr(self, "penalty", None) == "auto", penalties=getattr(self, "penalty_range_", None))
+        return shown, self.reconstruction_err_, None
 
 
 class BPMeans(_Hard):

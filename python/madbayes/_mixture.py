@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from ._chains import (
 )
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
+from ._report import NO_PATH, chains, page, rows_of, seen, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -275,6 +278,7 @@ class DPMixture(ClusterMixin, Estimator):
         earlier = getattr(self, "_chains", None) if self.warm_start else None
         if earlier is not None and not goes_on(self, earlier, options):
             return self
+        begin = perf_counter()
         rows = self._checked(X, reset=earlier is None)
         if earlier is None and not self._of_counts():
             warn_redundant(self.likelihood, rows, self._columns())
@@ -284,6 +288,7 @@ class DPMixture(ClusterMixin, Estimator):
                 learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, earlier, progress)
             else:
                 learned = _core.fit_mixture(rows, self._columns(), options, earlier, progress)
+        self._seen = seen(rows, begin)
         self.labels_ = learned["labels"]
         self.n_clusters_ = learned["n_clusters"]
         self.certainty_ = learned["certainty"]
@@ -410,6 +415,33 @@ class DPMixture(ClusterMixin, Estimator):
         if chosen.size and not (0 <= chosen.min() and chosen.max() < n_rows):
             raise ValueError(f"pairs must be rows from 0 to {n_rows - 1}, got {chosen.min()} to {chosen.max()}")
         return _core.coclustering(draws, [(int(a), int(b)) for a, b in chosen])
+
+    def report(self, path: str | os.PathLike[str], X: ArrayLike | None = None, *, labels: ArrayLike | None = None) -> None:
+        """Write a page to look at in any browser: one file that asks nothing of the network.
+
+        It shows the clusters of the point estimate, how sure they are, and the chains.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        X : array-like, default=None
+            The rows of the fit, where they are not kept: after unpickling.
+        labels : array-like of shape (n_samples,), default=None
+            Known labels to compare with.
+        """
+        check_is_fitted(self, "labels_")
+        rows = rows_of(self, X, len(self.labels_))
+        more = {
+            "Chains": f"{len(self.log_joint_trace_)} of {self.n_sweeps} sweeps",
+            "Largest log joint": float(self.log_joint_trace_.max()),
+        }
+        shown = page(self, "cluster", self.n_clusters_, rows, more, NO_PATH["sampled"])
+        shown["truth"] = truth_of(labels, len(self.labels_))
+        of_chains = chains(
+            self.n_clusters_trace_, self.log_joint_trace_, self.burn_in_, self.r_hat_, self.draws_, self.certainty_
+        )
+        write_clusters(path, rows, self.labels_, self._of_counts(), shown, of_chains)
 
     def to_arviz(self) -> Any:
         """The chains after the burn-in as ArviZ has them, for its plots and diagnostics (needs ``arviz``).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_array
 from . import _core
 from ._arguments import is_count, number_of, progress_of, seed_of, threads_of, weights_of
 from ._path_plot import plot_path
+from ._report import NO_PATH, facts, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +72,10 @@ class PenaltyPath:
     _reference: NDArray[np.float64] | None
     _allocations: dict[int, NDArray[np.bool_]]
     _threads: int
+    _columns: list[str]
+    _weights: Any
+    # How it was sought.
+    _search: dict[str, Any]
 
     def penalty_for(self, k: int) -> float:
         """A penalty for which k groups are optimal, the middle of its interval.
@@ -149,6 +155,38 @@ class PenaltyPath:
         """
         return plot_path(self, ax=ax)
 
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to look at in any browser, with a slider over the penalties: one file that asks nothing of the network.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        """
+        group = self.kind[:-1]
+        low, high = self.penalty_range
+        more = {"Penalty": self.best_penalty, "The same number is optimal for penalties": f"from {low:.5g} to {high:.5g}"}
+        shown = {
+            "title": f"Path of {self.kind}",
+            "answer": f"{self.best_k:,} {group}{'' if self.best_k == 1 else 's'}",
+            "group": group,
+            "no_slider": NO_PATH["long"],
+            "run": facts(f"penalty_path(X, kind={self.kind!r})", self._rows.shape, more, float("nan")),
+            "columns": self._columns,
+            "path": True,
+            "choose": True,
+            "max_clusters": None,
+            "penalties": self.penalty_range,
+            "truth": None,
+            "sequences": None,
+            **self._search,
+        }
+        if self.kind == "clusters":
+            write(path, _core.report_clusters(self._rows, self._weights, self.labels(), shown, None))
+        else:
+            loss = self.losses[self.best_k]
+            write(path, _core.report_features(self._rows, self.allocation(), None, loss, shown, None))
+
     def __repr__(self) -> str:
         next_best = f", then {', '.join(map(str, self.runners_up))}" if self.runners_up else ""
         return (
@@ -220,8 +258,9 @@ def penalty_path(
         "seed": seed_of(random_state),
         "threads": threads_of(n_jobs),
     }
+    weights, names = weights_of(sample_weight, len(rows)), getattr(X, "columns", None)
     with progress_of(verbose, groups=kind) as progress:
-        found = search(rows, weights_of(sample_weight, len(rows)), options, progress)
+        found = search(rows, weights, options, progress)
     table = np.empty(len(found["k"]), dtype=COLUMNS)
     for name, _ in COLUMNS:
         table[name] = found[name]
@@ -237,6 +276,9 @@ def penalty_path(
         _reference=found.get("reference"),
         _allocations=found.get("allocations", {}),
         _threads=threads_of(n_jobs),
+        _columns=[str(name) for name in (range(1, rows.shape[1] + 1) if names is None else names)],
+        _weights=weights,
+        _search=options,
         **{name: found[name] for name in _SAME},
     )
     if found["interrupted"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from ._chains import (
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 from ._mixture import prior_options
+from ._report import NO_PATH, chains, page, rows_of, seen, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -246,6 +249,7 @@ class InfiniteHMM(Estimator):
         earlier = getattr(self, "_chains", None) if self.warm_start else None
         if earlier is not None and not goes_on(self, earlier, options):
             return self
+        begin = perf_counter()
         rows = self._checked(X, reset=earlier is None)
         cut = _lengths(lengths)
         if earlier is None and not self._of_counts():
@@ -256,6 +260,7 @@ class InfiniteHMM(Estimator):
                 learned = _core.fit_count_states(count_rows(rows), cut, self._columns(), options, earlier, progress)
             else:
                 learned = _core.fit_states(rows, cut, self._columns(), options, earlier, progress)
+        self._seen = seen(rows, begin, lengths=cut)
         self.states_ = learned["states"]
         self.certainty_ = learned["certainty"]
         self.draws_ = learned["draws"]
@@ -274,6 +279,43 @@ class InfiniteHMM(Estimator):
         if not self.converged_:
             warn_disagreement(self.r_hat_)
         return self
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> None:
+        """Write a page to look at in any browser: one file that asks nothing of the network.
+
+        It shows the sequences, the states of the point estimate, how sure they are, and the chains.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write it, such as ``"report.html"``.
+        X : array-like, default=None
+            The rows of the fit, where they are not kept: after unpickling.
+        lengths : array-like of shape (n_sequences,), default=None
+            Rows of each sequence, where X is given.
+        labels : array-like of shape (n_samples,), default=None
+            Known labels to compare with.
+        """
+        check_is_fitted(self, "states_")
+        rows = rows_of(self, X, len(self.states_))
+        more = {
+            "Chains": f"{len(self.log_joint_trace_)} of {self.n_sweeps} sweeps",
+            "Largest log joint": float(self.log_joint_trace_.max()),
+        }
+        shown = page(self, "state", self.n_states_, rows, more, NO_PATH["sampled"])
+        cut = _lengths(lengths) or rows.lengths or [len(self.states_)]
+        shown.update(truth=truth_of(labels, len(self.states_)), sequences=(cut, self.transmat_.ravel().tolist()))
+        of_chains = chains(
+            self.n_states_trace_, self.log_joint_trace_, self.burn_in_, self.r_hat_, self.draws_, self.certainty_
+        )
+        write_clusters(path, rows, self.states_, self._of_counts(), shown, of_chains)
 
     def _of_drawn(self, values: list[float]) -> dict[str, float]:
         """By name, without what is fixed."""

@@ -1,5 +1,6 @@
 //! `cargo xtask`: checks, benchmarks and long studies, one command each.
 
+mod browser;
 mod peers;
 
 use anyhow::{Context, Result, bail};
@@ -34,6 +35,8 @@ enum Task {
     Docs,
     /// A release wheel of the Python package, into target/wheels, tried in a fresh environment
     Wheel,
+    /// Pictures of reports in a browser, into docs/
+    Screenshots,
     /// Long studies, whose tables are written into docs/verify
     Verify {
         /// Only these studies
@@ -65,6 +68,7 @@ fn main() -> Result<()> {
             eprintln!("built {}", wheel.strip_prefix(root()).unwrap_or(&wheel).display());
             Ok(())
         }
+        Task::Screenshots => browser::screenshots(),
         Task::Verify { names } => {
             let mut arguments = vec!["run", "--release", "--package", "verify", "--"];
             arguments.extend(names.iter().map(String::as_str));
@@ -142,6 +146,9 @@ fn python_tests() -> Result<()> {
     run(Command::new(&python).args(["-m", "mypy"]))?;
     cargo(&["build", "--quiet", "--package", "madbayes-cli"])?;
     let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
+    if browser::find_or_install().is_none() {
+        eprintln!("SKIPPED: the tests that open reports, since there is no Chromium and it could not be installed");
+    }
     let mut tests = Command::new(&python);
     tests.args([
         "-m",

@@ -1,15 +1,17 @@
 //! `madbayes buffet`: overlapping features sampled from their posterior, with the traces that show how far to trust them.
 
 use crate::arguments::{BuffetArguments, BuffetStartName, Format};
-use crate::features::{Prepared, Source, allocation_csv, allocation_json, combinations, feature_table};
+use crate::features::{Page, Prepared, Source, allocation_csv, allocation_json, combinations, feature_table};
 use crate::number::{number, plural, table};
 use crate::output::{check_targets, hint, make_folder, to_file, to_stdout};
 use crate::read::Values;
+use crate::report::Run;
 use crate::watching::Watching;
 use anyhow::{Context, Result, bail};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::gibbs::{IbpChain, IbpSampler, Schedule};
 use madbayes::model::{BuffetFit, BuffetStart, FeatureModel, IndianBuffet};
+use madbayes::overview::ChainOverview;
 use madbayes_draw::Lines;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,7 +21,7 @@ use std::time::Instant;
 const THIN: usize = 5;
 
 pub fn run(arguments: &BuffetArguments) -> Result<()> {
-    let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
+    let targets = [&arguments.model, &arguments.output.out, &arguments.report].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let source = Source::read(&arguments.input, None, arguments.scale, arguments.work.threads)?;
     source.give_hints(arguments.output.quiet, arguments.preparation.standardize);
@@ -58,6 +60,14 @@ fn sample<T: Real>(arguments: &BuffetArguments, source: &Source, values: &[T]) -
     if let Some(path) = &arguments.model {
         to_file(path, &fit.model.to_bytes())?;
     }
+    let (report, plots) = (arguments.report.as_deref(), arguments.plots.as_deref());
+    if report.is_some() || plots.is_some() {
+        let page = page(arguments, source, &prepared, &fit, seconds);
+        match prepared.values() {
+            Some(values) => page.write(&Data::new(Rows::new(values, prepared.n_columns())?)?, report, plots)?,
+            None => page.write(&Data::new(rows)?, report, plots)?,
+        }
+    }
     if let Some(folder) = &arguments.plots {
         write_plots(folder, &fit.chains)?;
     }
@@ -69,6 +79,48 @@ fn sample<T: Real>(arguments: &BuffetArguments, source: &Source, values: &[T]) -
         _ if to_standard_output => Ok(()),
         Format::Json => to_stdout(format!("{:#}\n", json(arguments, source, &fit, seconds)).as_bytes()),
         Format::Text => to_stdout(text(arguments, source, &fit, seconds).as_bytes()),
+    }
+}
+
+/// The most probable state and the chains, for --report.
+fn page<'a>(
+    arguments: &'a BuffetArguments,
+    source: &'a Source,
+    prepared: &'a Prepared,
+    fit: &'a BuffetFit,
+    seconds: f64,
+) -> Page<'a> {
+    let traces: Vec<(Vec<f64>, Vec<f64>)> = fit
+        .chains
+        .iter()
+        .map(|chain| (chain.n_features.iter().map(|&k| k as f64).collect(), chain.ln_joint.clone()))
+        .collect();
+    let r_hat =
+        ["features", "log joint", "mass"].iter().zip(fit.r_hat).map(|(name, r)| (name.to_string(), r)).collect();
+    let run = Run {
+        file: &arguments.input.file,
+        n_rows: source.n_rows(),
+        n_columns: source.n_columns(),
+        seed: arguments.work.seed,
+        seconds,
+        objective: Some(fit.model.objective),
+        converged: !fit.stopped && fit.r_hat.iter().all(|r| r.is_nan() || *r <= 1.1),
+        stopped: fit.stopped,
+    };
+    Page {
+        source,
+        prepared,
+        run,
+        allocation: &fit.best.allocation,
+        components: &fit.best.components,
+        model: &fit.model,
+        choice: None,
+        path: None,
+        chains: Some(ChainOverview::new(&traces, schedule(arguments).burn_in, r_hat)),
+        more: vec![
+            ("Chains".into(), format!("{} of {} sweeps", arguments.chains, arguments.sweeps)),
+            ("Mass, noise, scale".into(), [fit.best.mass, fit.best.noise, fit.best.scale].map(number).join(", ")),
+        ],
     }
 }
 

@@ -11,13 +11,13 @@ use crate::penalty::ClusterPenalty;
 use crate::picture::write_plots;
 use crate::read::{Input, Labels, Selection, Table, Values, read};
 use crate::watching::Watching;
-use crate::{cluster_counts, cluster_covariance};
+use crate::{cluster_counts, cluster_covariance, cluster_report};
 use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::ClusterModel;
 use madbayes::prepare::Standardise;
-use madbayes::select::{Choice, PenaltyInterval, fit_exactly};
+use madbayes::select::{Choice, Chosen, ClusterPath, PenaltyInterval, fit_exactly};
 use madbayes::watch::Watch;
 use serde_json::json;
 use std::path::Path;
@@ -30,7 +30,7 @@ const MOST_COLUMNS: usize = 8;
 const COMPARED: &str = " (against 1 and two more or fewer clusters)";
 
 pub fn run(arguments: &ClusterArguments) -> Result<()> {
-    let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
+    let targets = [&arguments.model, &arguments.output.out, &arguments.report].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let full = arguments.covariance == CovarianceName::Full;
     let of_shapes = arguments.covariance_penalty.is_some() || arguments.covariance_prior.is_some();
@@ -103,7 +103,7 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
     // A folder that cannot be made is better known now than after the work.
     arguments.plots.as_deref().map(make_folder).transpose()?;
     let begin = Instant::now();
-    let Fitted { fit, penalty, interval, choice, sampled_rows } = fit(arguments, &data, &watching)?;
+    let Fitted { fit, penalty, interval, choice, sampled_rows, path } = fit(arguments, &data, &watching)?;
     let seconds = begin.elapsed().as_secs_f64();
     watching.finish();
     if fit.stopped && !arguments.output.quiet {
@@ -114,6 +114,8 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
             "most clusters are single rows: raise --penalty, or run `madbayes path` to see which penalties lead to which number",
         );
     }
+    let found = cluster_report::Found { fit: &fit, penalty, interval, choice: choice.as_ref(), path, seconds };
+    cluster_report::write(arguments, table, &data, standardise.as_ref(), found)?;
     let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
@@ -135,26 +137,28 @@ struct Fitted {
     interval: Option<PenaltyInterval>,
     choice: Option<Choice>,
     sampled_rows: Option<usize>,
+    path: Option<ClusterPath>,
 }
 
 fn fit<T: Real>(arguments: &ClusterArguments, data: &Data<T>, watch: &dyn Watch) -> Result<Fitted> {
     if let Some(k) = arguments.clusters {
         let exact = fit_exactly(k, &parameters(arguments, Goal::Exactly(k)), data, watch)?;
         let (penalty, interval) = (exact.penalties.map(|p| p.middle()), exact.penalties);
-        return Ok(Fitted { fit: exact.clustering, penalty, interval, choice: None, sampled_rows: None });
+        return Ok(Fitted { fit: exact.clustering, penalty, interval, choice: None, sampled_rows: None, path: None });
     }
     // Where the data choose, the penalty is filled in by the rule.
     let at = |penalty| parameters(arguments, Goal::Penalty { penalty, max_clusters: arguments.max_clusters });
     match arguments.penalty.unwrap_or_default() {
         ClusterPenalty::Value(penalty) => {
             let fit = at(penalty).fit(data, watch)?;
-            Ok(Fitted { fit, penalty: Some(penalty), interval: None, choice: None, sampled_rows: None })
+            Ok(Fitted { fit, penalty: Some(penalty), interval: None, choice: None, sampled_rows: None, path: None })
         }
         ClusterPenalty::Rule(rule) => {
             let found = rule.fit(data, &at(1.0), watch)?;
             let (fit, chosen) = (found.clustering, found.chosen);
             let (penalty, interval) = (Some(chosen.penalty), chosen.penalties);
-            Ok(Fitted { fit, penalty, interval, choice: chosen.choice, sampled_rows: chosen.sampled_rows })
+            let Chosen { choice, sampled_rows, path, .. } = chosen;
+            Ok(Fitted { fit, penalty, interval, choice, sampled_rows, path })
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, StartName};
 use crate::choice;
 use crate::cluster::{Outcome, labels_csv, selection, write};
+use crate::cluster_report::counts_page;
 use crate::number::{count, number, plural, table};
 use crate::output::{hint, to_file};
 use crate::penalty::ClusterPenalty;
@@ -67,6 +68,9 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
     if let Some(path) = &arguments.model {
         let model = CountModel::new(&found.clustering, table.names.clone(), found.penalty, arguments.work.seed);
         to_file(path, &model.to_bytes())?;
+    }
+    if let Some(target) = &arguments.report {
+        to_file(target, counts_page(arguments, &table, &found, seconds)?.as_bytes())?;
     }
     let labels = &found.clustering.labels;
     let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, labels)).transpose()?;

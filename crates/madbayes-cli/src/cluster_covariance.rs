@@ -3,6 +3,7 @@
 use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, StartName};
 use crate::cluster::{CentreTable, Outcome, labels_csv, write};
+use crate::cluster_report;
 use crate::matrix_file::{read_matrix, read_numbers};
 use crate::number::{number, plural, table};
 use crate::output::{hint, make_folder, to_file};
@@ -90,6 +91,13 @@ pub fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T
     let model = CovarianceModel::new(&found.clustering, table.names.clone(), standardise, prices, arguments.work.seed);
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
+    }
+    if arguments.report.is_some() || arguments.plots.is_some() {
+        let fit = &as_drawn(&found, &data);
+        let found =
+            cluster_report::Found { fit, penalty: found.penalty, interval: None, choice: None, path: None, seconds };
+        let units = model.standardise.as_ref();
+        cluster_report::write(arguments, table, &data, units, found)?;
     }
     if let Some(folder) = &arguments.plots {
         write_plots(folder, data.rows(), &as_drawn(&found, &data), &table.names)?;

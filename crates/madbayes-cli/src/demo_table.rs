@@ -1,19 +1,22 @@
 //! The second half of `madbayes demo`: the experiment of Broderick, Kulis & Jordan (2013), Sec. 5, on pictures made here.
 
-use crate::number::{count, number, table};
+use crate::number::{count, number, plural, table};
 use crate::output::make_folder;
+use crate::report::Run;
 use anyhow::{Context, Result};
 use madbayes::data::{Data, Rows};
 use madbayes::gibbs::{IbpSampler, IbpStart, Schedule};
 use madbayes::hard::Restarts;
-use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, RowSolver};
+use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver};
 use madbayes::metrics::match_features;
+use madbayes::overview::{FeatureOverview, FeaturedRows};
 use madbayes::parallel::Workers;
 use madbayes::prepare::{Keep, Pca};
-use madbayes::simulate::Tabletop;
+use madbayes::select::PathSearch;
+use madbayes::simulate::{Pictures, Tabletop};
 use madbayes::structure::Allocation;
 use madbayes::watch::Unwatched;
-use madbayes_draw::FeatureImages;
+use madbayes_draw::{FeatureImages, Report, RowNames};
 use std::path::Path;
 use std::time::Instant;
 
@@ -108,7 +111,61 @@ pub fn experiment(folder: &Path, seed: u64) -> Result<String> {
         let path = folder.join(name);
         std::fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    let page = folder.join("madbayes-demo-features.html");
+    let html = page_of(&pictures, &pca, &data, &ours, seed, lines[0].seconds)?;
+    std::fs::write(&page, html).with_context(|| format!("cannot write {}", page.display()))?;
     text(&lines, &pictures.allocation, &pictures.names, folder)
+}
+
+/// The features of the one start, and the path around them, as a report.
+fn page_of(
+    pictures: &Pictures,
+    pca: &Pca,
+    data: &Data<f64>,
+    fit: &Features,
+    seed: u64,
+    seconds: f64,
+) -> Result<String> {
+    let found = PathSearch { seed, ..PathSearch::default() }.automatic_features(data, &Unwatched)?;
+    let d = pictures.height * pictures.width * pictures.channels;
+    let overview = FeatureOverview::new(&FeaturedRows {
+        data,
+        originals: Rows::new(&pictures.pixels, d)?,
+        columns: &[],
+        picture: Some([pictures.height, pictures.width, pictures.channels]),
+        offset: &pca.mean,
+        undo: &|component| pca.undo_direction(component),
+        allocation: &fit.allocation,
+        components: &fit.components,
+        loss: fit.loss,
+        penalties: None,
+        path: Some(&found.path),
+        choice: Some(&found.choice),
+        seed,
+    });
+    let run = Run {
+        file: "the pictures of a table",
+        n_rows: data.n_rows(),
+        n_columns: d,
+        seed,
+        seconds,
+        objective: Some(fit.objective),
+        converged: fit.converged,
+        stopped: false,
+    };
+    let names: Vec<String> = (1..=data.n_rows()).map(|i| format!("picture {i}")).collect();
+    let page = Report {
+        title: &run.title("Features"),
+        answer: &plural(fit.n_features(), "feature"),
+        run: &run
+            .facts(vec![("Penalty".into(), number(PENALTY)), ("Prepared".into(), "100 principal components".into())]),
+        group: "feature",
+        choice: Some(&found.choice).filter(|choice| choice.k == fit.n_features()),
+        row_names: RowNames::Names(&names),
+        features: Some(&overview),
+        ..Report::default()
+    };
+    Ok(page.html())
 }
 
 fn text(lines: &[Line], truth: &Allocation, names: &[&str], folder: &Path) -> Result<String> {
@@ -147,10 +204,12 @@ fn text(lines: &[Line], truth: &Allocation, names: &[&str], folder: &Path) -> Re
     out += &format!(
         "\nRight are {} features: the table, which all pictures share, and one for each object. An object counts when it is right\n\
          on all pictures (a feature may also take an object away).\n\
-         Written: {} (what each feature adds and takes away) and {} (pictures and their sums of features).\n",
+         Written: {} (what each feature adds and takes away), {} (pictures and their sums of features) and\n\
+         {} (a report: open it in a browser and move the slider).\n",
         truth.n_features() + 1,
         folder.join("madbayes-demo-features.png").display(),
         folder.join("madbayes-demo-pictures.png").display(),
+        folder.join("madbayes-demo-features.html").display(),
     );
     Ok(out)
 }

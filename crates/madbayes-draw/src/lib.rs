@@ -2,7 +2,7 @@
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
 //! [`Scatter`] for points in clusters, [`Lines`] and [`Sparks`] for traces, [`Bars`] for sizes, [`Intervals`] for
-//! ranges of penalties, [`Grid`] for features of rows, [`FeatureImages`] for features of pictures.
+//! ranges of penalties, [`Grid`] for features of rows, [`Heat`] for tables of numbers, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -27,10 +27,12 @@
 mod bars;
 mod canvas;
 mod grid;
+mod heat;
 mod intervals;
 mod lines;
 mod palette;
 mod panel;
+mod report;
 mod scatter;
 mod segments;
 mod sheet;
@@ -40,8 +42,10 @@ mod ticks;
 
 pub use bars::Bars;
 pub use grid::Grid;
+pub use heat::Heat;
 pub use intervals::Intervals;
 pub use lines::Lines;
+pub use report::{Report, RowNames};
 pub use scatter::Scatter;
 pub use segments::Segments;
 pub use sheet::FeatureImages;

@@ -9,7 +9,7 @@ use madbayes::hard::Restarts;
 use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver};
 use madbayes::model::{BuffetStart, FeatureModel, IndianBuffet};
 use madbayes::parallel::Workers;
-use madbayes::select::{Choice, fit_features_automatically};
+use madbayes::select::{Choice, ChosenFeatures, fit_features_automatically};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -119,7 +119,7 @@ fn fit<T: Real>(
 ) -> madbayes::Result<(Features, Option<Choice>)> {
     parameters.check(data)?;
     if choose && let FeatureGoal::Penalty { .. } = parameters.goal {
-        let (features, choice) = fit_features_automatically(data, &parameters, watch)?;
+        let ChosenFeatures { features, choice, .. } = fit_features_automatically(data, &parameters, watch)?;
         return Ok((features, Some(choice)));
     }
     Ok((parameters.fit(data, watch)?, None))

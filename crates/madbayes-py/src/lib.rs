@@ -10,6 +10,7 @@ mod metrics;
 mod mixture;
 mod path;
 mod priors;
+mod report;
 mod separation;
 mod states;
 mod watching;
@@ -29,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     mixture::register(module)?;
     path::register(module)?;
     priors::register(module)?;
+    report::register(module)?;
     separation::register(module)?;
     states::register(module)
 }

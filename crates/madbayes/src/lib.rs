@@ -38,7 +38,7 @@
 //!
 //! Each imports only from those before it: [`counts`], [`data`], [`error`], [`special`], [`watch`], [`parallel`], [`random`],
 //! [`linalg`], [`prepare`] -> [`structure`] -> [`metrics`] -> [`prior`] | [`likelihood`] | [`separator`] -> [`simulate`] -> [`scan`] |
-//! [`sweep`] -> [`hard`] | [`gibbs`] -> [`select`] -> [`model`].
+//! [`sweep`] -> [`hard`] | [`gibbs`] -> [`select`] -> [`model`] -> [`overview`].
 //!
 //! Two loops do the work. The [`scan`](scan::scan) holds parameters still and sees all rows at once, in chunks, on all
 //! threads. The [`sweep`](sweep::sweep) takes one row out, scores it against everything else and puts it back: by the
@@ -62,6 +62,7 @@ pub mod likelihood;
 pub mod linalg;
 pub mod metrics;
 pub mod model;
+pub mod overview;
 pub mod parallel;
 pub mod prepare;
 pub mod prior;

@@ -64,6 +64,9 @@ pub struct BuffetArguments {
     /// Write the model of the best state, for `madbayes assign`
     #[arg(long, value_name = "M.json", help_heading = "Output")]
     pub model: Option<PathBuf>,
+    /// Write a page to look at in any browser; it needs no network
+    #[arg(long, value_name = "R.html", help_heading = "Output")]
+    pub report: Option<PathBuf>,
     /// Write pictures (SVG) of the traces into this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub plots: Option<PathBuf>,

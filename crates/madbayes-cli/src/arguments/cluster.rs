@@ -122,6 +122,9 @@ pub struct ClusterArguments {
     /// Write the model, for `madbayes assign`
     #[arg(long, value_name = "M.json", help_heading = "Output")]
     pub model: Option<PathBuf>,
+    /// Write a page to look at in any browser, with a slider over the penalties; it needs no network
+    #[arg(long, value_name = "R.html", help_heading = "Output")]
+    pub report: Option<PathBuf>,
     /// Write pictures (SVG) into this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub plots: Option<PathBuf>,

@@ -1,9 +1,11 @@
 //! `madbayes features`: from a table or a folder of pictures to overlapping features.
 
+mod page;
 mod plots;
 mod report;
 mod source;
 
+pub use page::{Page, pictures_or_table};
 pub use report::{allocation_csv, allocation_json, combinations, feature_table};
 pub use source::{Prepared, Source};
 
@@ -15,13 +17,13 @@ use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::Restarts;
 use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, RowSolver};
 use madbayes::model::FeatureModel;
-use madbayes::select::fit_features_automatically;
+use madbayes::select::{ChosenFeatures, fit_features_automatically};
 use report::Answer;
 use std::path::Path;
 use std::time::Instant;
 
 pub fn run(arguments: &FeatureArguments) -> Result<()> {
-    let targets = [&arguments.model, &arguments.output.out].into_iter().flatten();
+    let targets = [&arguments.model, &arguments.output.out, &arguments.report].into_iter().flatten();
     check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let source = Source::read(&arguments.input, None, arguments.scale, arguments.work.threads)?;
     source.give_hints(arguments.output.quiet, arguments.preparation.standardize);
@@ -47,12 +49,12 @@ fn fit<T: Real>(arguments: &FeatureArguments, source: &Source, prepared: &Prepar
     parameters.check(&data)?;
     let watching = Watching::counting("features", arguments.output.quiet, arguments.work.time_limit)?;
     let begin = Instant::now();
-    let (features, choice) = match (parameters.goal, arguments.penalty) {
+    let (features, choice, path) = match (parameters.goal, arguments.penalty) {
         (FeatureGoal::Penalty { .. }, Some(Penalty::Auto) | None) => {
-            let (features, choice) = fit_features_automatically(&data, &parameters, &watching)?;
-            (features, Some(choice))
+            let ChosenFeatures { features, choice, path } = fit_features_automatically(&data, &parameters, &watching)?;
+            (features, Some(choice), Some(path))
         }
-        _ => (parameters.fit(&data, &watching)?, None),
+        _ => (parameters.fit(&data, &watching)?, None, None),
     };
     let penalty = match features.goal {
         FeatureGoal::Penalty { penalty, .. } => Some(penalty),
@@ -68,6 +70,7 @@ fn fit<T: Real>(arguments: &FeatureArguments, source: &Source, prepared: &Prepar
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
     }
+    page::of_fit(arguments, source, prepared, &data, (&features, choice.as_ref(), path), &model, seconds)?;
     if let Some(folder) = &arguments.plots {
         plots::write(folder, source, &model, &features)?;
     }

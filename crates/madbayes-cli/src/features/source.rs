@@ -6,11 +6,13 @@ use crate::output::hint;
 use crate::read::images::{self, Pictures};
 use crate::read::scale::Scale;
 use crate::read::{Table, Values};
+use crate::report;
 use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
 use madbayes::model::FeatureModel;
 use madbayes::parallel::Workers;
 use madbayes::prepare::{Keep, Pca, Standardise};
+use madbayes_draw::RowNames;
 use std::path::Path;
 
 /// Where the rows come from.
@@ -87,6 +89,14 @@ impl Source {
         match self {
             Source::Table(table) => (table.row_numbers.as_ref().map_or(row, |numbers| numbers[row]) + 1).to_string(),
             Source::Pictures { names, .. } => names[row].clone(),
+        }
+    }
+
+    /// How all rows are called.
+    pub fn row_names(&self) -> RowNames<'_> {
+        match self {
+            Source::Table(table) => report::row_names(table.row_numbers.as_deref()),
+            Source::Pictures { names, .. } => RowNames::Names(names),
         }
     }
 
@@ -169,15 +179,19 @@ impl Prepared {
         self.n_columns
     }
 
+    /// A direction of the prepared rows as one of the rows of the source.
+    pub fn direction(&self, component: &[f64]) -> Vec<f64> {
+        let mut direction = self.pca.as_ref().map_or_else(|| component.to_vec(), |pca| pca.undo_direction(component));
+        if let Some(scales) = &self.scales {
+            direction.iter_mut().zip(scales).for_each(|(x, scale)| *x *= scale);
+        }
+        direction
+    }
+
     /// A model of the prepared rows as one of the rows of the source.
     pub fn in_original_units(&self, mut model: FeatureModel) -> FeatureModel {
         for component in &mut model.components {
-            if let Some(pca) = &self.pca {
-                *component = pca.undo_direction(component);
-            }
-            if let Some(scales) = &self.scales {
-                component.iter_mut().zip(scales).for_each(|(x, scale)| *x *= scale);
-            }
+            *component = self.direction(component);
         }
         if let Some(pca) = &self.pca {
             model.offset = vec![0.0; pca.n_columns()];

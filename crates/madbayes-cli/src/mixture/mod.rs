@@ -2,6 +2,7 @@
 
 mod files;
 mod json;
+mod page;
 mod parameters;
 mod pictures;
 mod report;
@@ -27,7 +28,7 @@ use std::time::Instant;
 
 pub fn run(arguments: &MixtureArguments) -> Result<()> {
     let (file, resume) = (Path::new(&arguments.input.file), arguments.chains.resume.as_deref());
-    let results = [&arguments.model, &arguments.output.out, &arguments.draws];
+    let results = [&arguments.model, &arguments.output.out, &arguments.draws, &arguments.report];
     let results: Vec<&Path> = results.into_iter().flatten().map(|path| path.as_path()).collect();
     check_targets(&[file], results.iter().copied().chain(arguments.chains.save_state.as_deref()))?;
     // A state may replace the one it went on from, other results may not.
@@ -161,6 +162,7 @@ impl Job<'_> {
         if let Some(path) = &arguments.draws {
             to_file(path, files::draws_csv(&answer).as_bytes())?;
         }
+        page::write(&answer, rows)?;
         if let Some(folder) = &arguments.plots {
             pictures::write(folder, &answer, rows)?;
         }

@@ -45,6 +45,9 @@ pub struct PathArguments {
     /// No progress, no hints
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
+    /// Write a page to look at in any browser, with a slider over the penalties; it needs no network
+    #[arg(long, value_name = "R.html", help_heading = "Output")]
+    pub report: Option<PathBuf>,
     /// Write pictures (SVG) into this folder
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub plots: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `madbayes path`: every number of clusters or features with the penalties for which it is optimal, and the one that stands out.
 
 mod arguments;
+mod page;
 mod report;
 
 pub use arguments::PathArguments;
@@ -8,7 +9,7 @@ pub use arguments::PathArguments;
 use crate::agreement::Agreement;
 use crate::cluster::read_table;
 use crate::features::allocation_json;
-use crate::output::{check_targets, hint, make_folder};
+use crate::output::{check_targets, hint, make_folder, to_file};
 use crate::read::{Table, Values};
 use crate::watching::Watching;
 use anyhow::Result;
@@ -17,13 +18,15 @@ use madbayes::parallel::Workers;
 use madbayes::prepare::Standardise;
 use madbayes::select::PathSearch;
 use madbayes::structure::Partition;
+use page::Sought;
 use report::{Answer, Found};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 
 pub fn run(arguments: &PathArguments) -> Result<()> {
-    check_targets(&[Path::new(&arguments.input.file)], arguments.out.as_deref())?;
+    let targets = [&arguments.out, &arguments.report].into_iter().flatten();
+    check_targets(&[Path::new(&arguments.input.file)], targets.map(|path| path.as_path()))?;
     let table = read_table(&arguments.input, arguments.input.columns.clone())?;
     if !arguments.quiet {
         let useful = |h: &&String| !(arguments.standardize && h.contains("--standardize"));
@@ -51,14 +54,21 @@ fn seek<T: Real>(arguments: &PathArguments, table: &Table, values: &[T]) -> Resu
     // A folder that cannot be made is better known now than after the work.
     arguments.plots.as_deref().map(make_folder).transpose()?;
     let begin = Instant::now();
+    let report = |seconds: f64, html: &dyn Fn(Sought<T>) -> Result<String>| -> Result<()> {
+        let Some(target) = &arguments.report else { return Ok(()) };
+        let units = standardise.as_ref();
+        to_file(target, html(Sought { arguments, table, data: &data, originals: rows, units, seconds })?.as_bytes())
+    };
     let found = if arguments.features {
         let found = search.automatic_features(&data, &watching)?;
+        report(begin.elapsed().as_secs_f64(), &|sought| sought.features(&found))?;
         let allocation = found.path.allocation(found.choice.k);
         let sizes = allocation.map_or_else(Vec::new, |rows| rows.counts().to_vec());
         let members = json!({ "sizes": sizes, "allocation": allocation.map(allocation_json) });
         Found { path: found.path.path, choice: found.choice, members, agreement: None }
     } else {
         let found = search.automatic_clusters(&data, &watching)?;
+        report(begin.elapsed().as_secs_f64(), &|sought| sought.clusters(&found))?;
         let labels = found.path.labels(found.choice.k, &data, &Workers::new(arguments.work.threads));
         // In order of first appearance, as a fit numbers its clusters.
         let partition = Partition::from_labels(labels.unwrap_or_default());

@@ -1,6 +1,7 @@
 //! `madbayes states`: the hidden states of sequences, how many there are, and how sure that is.
 
 mod arguments;
+mod page;
 mod report;
 mod sequences;
 
@@ -25,8 +26,11 @@ use std::time::Instant;
 
 pub fn run(arguments: &StatesArguments) -> Result<()> {
     let (file, resume) = (Path::new(&arguments.input.file), arguments.resume.as_deref());
-    let results: Vec<&Path> =
-        [&arguments.model, &arguments.output.out].into_iter().flatten().map(|p| p.as_path()).collect();
+    let results: Vec<&Path> = [&arguments.model, &arguments.output.out, &arguments.report]
+        .into_iter()
+        .flatten()
+        .map(|p| p.as_path())
+        .collect();
     check_targets(&[file], results.iter().copied().chain(arguments.save_state.as_deref()))?;
     // A state may replace the one it went on from, other results may not.
     check_targets(resume.as_slice(), results)?;
@@ -127,6 +131,7 @@ impl Job<'_> {
         if !quiet {
             answer.disagreement().iter().for_each(|text| hint(text));
         }
+        page::write(&answer, arguments, rows)?;
         if let Some(folder) = &arguments.plots {
             answer.write_plots(folder)?;
         }

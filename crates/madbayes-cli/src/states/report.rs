@@ -40,7 +40,7 @@ impl Answer<'_> {
         counts.into_iter().map(|(k, count)| (k, count as f64 / total as f64)).collect()
     }
 
-    fn segments<R>(&self, draw: impl Fn(&Segments) -> R) -> R {
+    pub fn segments<R>(&self, draw: impl Fn(&Segments) -> R) -> R {
         let states = self.fit.estimate.labels();
         let sequences: Vec<&[u32]> = self.cut.sequences.ranges().map(|rows| &states[rows]).collect();
         draw(&Segments { title: TITLE, names: &self.cut.names, sequences: &sequences })
@@ -109,7 +109,7 @@ impl Answer<'_> {
     }
 
     /// Whether chains agree, as far as that is known.
-    fn agree(&self) -> bool {
+    pub fn agree(&self) -> bool {
         self.fit.r_hat.iter().all(|r| r.is_nan() || *r <= LARGEST_R_HAT)
     }
 

@@ -170,6 +170,11 @@ fn the_demonstration_finds_six_clusters_and_its_next_commands_work() {
         assert_eq!(csv.lines().count(), 601);
         let svg = folder.read(&format!("{place}/madbayes-demo.svg"));
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        says(&out, &["madbayes-demo-clusters.html (a report"]);
+        says(
+            &folder.read(&format!("{place}/madbayes-demo-clusters.html")),
+            &["<h1>6 clusters</h1>", "600 rows x 2 columns"],
+        );
         let commands = proposed(&out);
         assert_eq!(commands.len(), 4, "{out}");
         let results: Vec<String> = commands.iter().map(|command| folder.text(command)).collect();

@@ -11,5 +11,6 @@ mod mixture;
 mod mixture_resume;
 mod models;
 mod path;
+mod report;
 mod shapes;
 mod states;

@@ -26,7 +26,10 @@ pub use clustering::{Clustering, losses, nearest_centres};
 pub use divergence::{DivergenceClustering, DivergenceMeans, Tallies, nearest_distributions};
 pub(crate) use divergence::{Merging, Problem as DivergenceProblem, Tried};
 pub use dp_means::{Algorithm, DpMeans};
-pub use features::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, reconstruct};
+pub use features::{
+    BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features, RowSolver, allocate, least_squares_components,
+    reconstruct,
+};
 pub(crate) use features::{FeatureRungs, brief_loss};
 pub(crate) use full_covariance::whitened;
 pub use full_covariance::{

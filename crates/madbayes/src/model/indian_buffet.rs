@@ -85,7 +85,7 @@ impl IndianBuffet {
     /// The features of BP-means at the penalty the data suggest.
     fn bp_means<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Allocation> {
         let parameters = BpMeans { seed: self.sampler.seed, threads: self.sampler.threads, ..BpMeans::default() };
-        Ok(fit_features_automatically(data, &parameters, watch)?.0.allocation)
+        Ok(fit_features_automatically(data, &parameters, watch)?.features.allocation)
     }
 }
 

@@ -101,13 +101,24 @@ fn distinct_rows<T: Real>(data: &Data<T>, enough: usize) -> usize {
     seen.len()
 }
 
+/// Features at the penalty that the data suggest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChosenFeatures {
+    /// The features.
+    pub features: Features,
+    /// The choice.
+    pub choice: Choice,
+    /// The path it was made on.
+    pub path: FeaturePath,
+}
+
 /// BP-means with the penalty that the data suggest, from the features of the path unless another start or algorithm is
 /// wanted.
 pub fn fit_features_automatically<T: Real>(
     data: &Data<T>,
     parameters: &BpMeans,
     watch: &dyn Watch,
-) -> Result<(Features, Choice)> {
+) -> Result<ChosenFeatures> {
     let AutomaticFeatures { choice, path } = automatic_features(data, parameters, watch)?;
     let max_features = match parameters.goal {
         FeatureGoal::Penalty { max_features, .. } => max_features,
@@ -127,7 +138,7 @@ pub fn fit_features_automatically<T: Real>(
     }
     fit.losses_by_k = losses.into_iter().collect();
     fit.stopped |= path.path.stopped;
-    Ok((fit, choice))
+    Ok(ChosenFeatures { features: fit, choice, path })
 }
 
 /// The first candidate, if data without features are not explained as well by as many, and how far they are from that.

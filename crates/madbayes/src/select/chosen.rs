@@ -34,8 +34,10 @@ pub struct Chosen {
     pub choice: Option<Choice>,
     /// How many rows were searched for it, where not all were.
     pub sampled_rows: Option<usize>,
-    /// The clusters on the path the choice was made on.
-    centres: Vec<f64>,
+    /// The path the choice was made on, where the rule looked for one.
+    pub path: Option<ClusterPath>,
+    /// The number of clusters on it.
+    k: usize,
 }
 
 /// Clusters at a penalty that a rule has chosen.
@@ -65,14 +67,12 @@ impl PenaltyRule {
     /// A penalty for this data. Of `parameters` the cap, the seed and the threads count. Stopped by the watch, it chooses by
     /// what it has seen.
     pub fn choose<T: Real>(&self, data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<Chosen> {
-        let centres = |path: &ClusterPath, k: usize| path.centres(k).map_or_else(Vec::new, <[f64]>::to_vec);
         match *self {
             PenaltyRule::Automatic => {
                 let found = automatic(data, parameters, watch)?;
                 let (penalty, penalties) = (found.choice.penalty, Some(found.choice.penalties));
-                let centres = centres(&found.path, found.choice.k);
-                let sampled_rows = found.path.path.sampled_rows;
-                Ok(Chosen { penalty, penalties, choice: Some(found.choice), sampled_rows, centres })
+                let (k, sampled_rows) = (found.choice.k, found.path.path.sampled_rows);
+                Ok(Chosen { penalty, penalties, choice: Some(found.choice), sampled_rows, path: Some(found.path), k })
             }
             PenaltyRule::Validation => {
                 let max_groups = parameters.goal.max_clusters();
@@ -80,14 +80,13 @@ impl PenaltyRule {
                 let search = PathSearch { max_groups, seed, threads, ..PathSearch::default() };
                 let found = search.validate_clusters(data, watch)?;
                 let k = found.path.path.k_for(found.penalty).unwrap_or(1);
-                let centres = centres(&found.path, k);
                 let (penalty, penalties) = (found.penalty, Some(found.penalties));
                 let sampled_rows = found.path.path.sampled_rows;
-                Ok(Chosen { penalty, penalties, choice: None, sampled_rows, centres })
+                Ok(Chosen { penalty, penalties, choice: None, sampled_rows, path: Some(found.path), k })
             }
             PenaltyRule::FarthestFirst(k) => {
                 let penalty = farthest_first(k, data, parameters.threads, watch)?;
-                Ok(Chosen { penalty, penalties: None, choice: None, sampled_rows: None, centres: Vec::new() })
+                Ok(Chosen { penalty, penalties: None, choice: None, sampled_rows: None, path: None, k })
             }
         }
     }
@@ -98,14 +97,15 @@ impl PenaltyRule {
         parameters.check(data)?;
         let chosen = self.choose(data, parameters, watch)?;
         let goal = Goal::Penalty { penalty: chosen.penalty, max_clusters: parameters.goal.max_clusters() };
+        let centres = chosen.path.as_ref().and_then(|path| path.centres(chosen.k)).unwrap_or_default();
         let from_path = DpMeans {
             goal,
-            start: Start::Given(chosen.centres.clone()),
+            start: Start::Given(centres.to_vec()),
             restarts: Restarts::Exactly(1),
             algorithm: Algorithm::Parallel,
             ..parameters.clone()
         };
-        let has_path = !chosen.centres.is_empty();
+        let has_path = !centres.is_empty();
         if has_path && watch.step(&Step::Chunk).is_break() {
             return Ok(ChosenFit { clustering: from_path.fit(data, watch)?, chosen });
         }

@@ -20,7 +20,9 @@ mod validation;
 pub use automatic::{
     Automatic, Candidate, Choice, LOSS_EVIDENCE, PERSISTENCE_EVIDENCE, automatic, automatic_penalty, candidates,
 };
-pub use automatic_features::{AutomaticFeatures, FEATURE_EVIDENCE, automatic_features, fit_features_automatically};
+pub use automatic_features::{
+    AutomaticFeatures, ChosenFeatures, FEATURE_EVIDENCE, automatic_features, fit_features_automatically,
+};
 pub use chosen::{Chosen, ChosenFit, PenaltyRule};
 pub use divergence::{DivergenceFit, fit_divergence};
 pub use exactly::{ExactFit, PenaltyInterval, fit_exactly};

@@ -4,7 +4,9 @@ use crate::common::{data, uniform};
 use madbayes::hard::{BpMeans, FeatureGoal};
 use madbayes::likelihood::collapsed_loss;
 use madbayes::random::{Stream, stream};
-use madbayes::select::{AutomaticFeatures, PathSearch, automatic_features, fit_features_automatically, lower_hull};
+use madbayes::select::{
+    AutomaticFeatures, ChosenFeatures, PathSearch, automatic_features, fit_features_automatically, lower_hull,
+};
 use madbayes::simulate::FeatureMixture;
 use madbayes::structure::Allocation;
 use madbayes::watch::{Step, Unwatched, Watch};
@@ -95,7 +97,8 @@ fn planted_features_are_counted_and_fitted(
         let recipe = FeatureMixture { n_rows, n_columns, n_features, noise, base, ..FeatureMixture::default() };
         let sample = recipe.sample(seed).unwrap();
         let rows = data(&sample.values, n_columns);
-        let (fit, choice) = fit_features_automatically(&rows, &BpMeans::default(), &Unwatched).unwrap();
+        let ChosenFeatures { features: fit, choice, .. } =
+            fit_features_automatically(&rows, &BpMeans::default(), &Unwatched).unwrap();
         assert_eq!((choice.k, fit.n_features()), (n_features, n_features), "seed {seed}: {choice:?}");
         assert!(choice.penalties.low < choice.penalty && choice.penalty < choice.penalties.high);
         assert!((0.0..=1.0).contains(&choice.confidence));
@@ -142,7 +145,8 @@ fn degenerate_data_get_a_choice_too() {
         let found = choose(&values, 1).choice;
         assert!(found.penalty.is_finite() && found.penalty > 0.0, "{values:?}: {found:?}");
         let rows = data(&values, 1);
-        let (fit, _) = fit_features_automatically(&rows, &BpMeans::default(), &Unwatched).unwrap();
+        let ChosenFeatures { features: fit, .. } =
+            fit_features_automatically(&rows, &BpMeans::default(), &Unwatched).unwrap();
         assert_eq!(fit.n_features(), found.k, "{values:?}");
     }
 }
@@ -153,7 +157,8 @@ fn a_cap_is_kept_and_weights_are_refused() {
     let sample = recipe.sample(1).unwrap();
     let goal = FeatureGoal::Penalty { penalty: 1.0, max_features: Some(2) };
     let parameters = BpMeans { goal, ..BpMeans::default() };
-    let (fit, choice) = fit_features_automatically(&data(&sample.values, 8), &parameters, &Unwatched).unwrap();
+    let ChosenFeatures { features: fit, choice, .. } =
+        fit_features_automatically(&data(&sample.values, 8), &parameters, &Unwatched).unwrap();
     assert_eq!((fit.n_features(), choice.k), (2, 2));
     let weights = vec![1.0; 60];
     let weighted =
@@ -193,7 +198,8 @@ fn a_stopped_search_has_the_path_so_far() {
     let all = endless.1.load(Ordering::Relaxed);
     for steps in [0, 1, all / 8, all / 2] {
         let watch = After(steps, AtomicUsize::new(0));
-        let (fit, choice) = fit_features_automatically(&rows, &BpMeans::default(), &watch).unwrap();
+        let ChosenFeatures { features: fit, choice, .. } =
+            fit_features_automatically(&rows, &BpMeans::default(), &watch).unwrap();
         assert!(fit.stopped, "after {steps} of {all} steps");
         assert!(choice.penalty > 0.0 && choice.penalty.is_finite());
     }

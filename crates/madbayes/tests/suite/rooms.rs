@@ -13,6 +13,7 @@ const ORDER: &[&[&str]] = &[
     &["hard", "gibbs"],
     &["select"],
     &["model"],
+    &["overview"],
 ];
 
 fn level(room: &str) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! What feature learning gives back, and what its components say of any rows.
 
 use super::FeatureGoal;
+use super::least_squares::independent;
 use super::passes::{Run, State, squares};
 use super::row_problem::RowSolver;
 use crate::data::{Data, Real};
@@ -85,6 +86,28 @@ pub fn allocate<T: Real>(
     match run.assign(&mut state) {
         ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(state.allocation),
     }
+}
+
+/// A = (Z'Z)^-1 Z'X, K x D: what each feature of an allocation adds at the least loss; 0 for one that others make up.
+pub fn least_squares_components<T: Real>(data: &Data<T>, allocation: &Allocation) -> Vec<f64> {
+    let (k, d) = (allocation.n_features(), data.n_columns());
+    let (mut products, mut sums) = (vec![0.0; k * k], vec![0.0; k * d]);
+    for (n, row) in data.rows().iter().enumerate() {
+        let features: Vec<usize> = allocation.features_of(n).collect();
+        for &feature in &features {
+            features.iter().for_each(|&other| products[feature * k + other] += 1.0);
+            sums[feature * d..(feature + 1) * d].iter_mut().zip(row).for_each(|(sum, &x)| *sum += x.into());
+        }
+    }
+    let (kept, factor) = independent(&products, k);
+    let mut solution: Vec<f64> =
+        kept.iter().flat_map(|&feature| sums[feature * d..(feature + 1) * d].to_vec()).collect();
+    factor.solve(&mut solution, d);
+    let mut components = vec![0.0; k * d];
+    for (&feature, values) in kept.iter().zip(solution.chunks_exact(d)) {
+        components[feature * d..(feature + 1) * d].copy_from_slice(values);
+    }
+    components
 }
 
 /// Z A, N x D: what an allocation and components say the rows are.

@@ -23,6 +23,6 @@ mod summary;
 
 pub use bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
 pub use goal::FeatureGoal;
-pub use learned::{Features, allocate, reconstruct};
+pub use learned::{Features, allocate, least_squares_components, reconstruct};
 pub use row_problem::RowSolver;
 pub(crate) use rungs::{FeatureRungs, brief_loss};
