@@ -327,6 +327,7 @@ impl InfiniteHmm {
             start,
             seed: self.seed,
             threads: self.threads,
+            ..HmmSampler::default()
         })
     }
 }

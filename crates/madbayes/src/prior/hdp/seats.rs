@@ -9,8 +9,8 @@
 use super::tables::{Counts, redraw};
 use super::{Hdp, HdpValues, StateWeights};
 use crate::prior::Seats;
-use crate::random::Rng;
-use crate::special::ln_gamma;
+use crate::random::{Rng, draw_ln_gamma};
+use crate::special::{ln_gamma, ln_sum_exp};
 use crate::structure::Sequences;
 
 /// A row that is out.
@@ -143,6 +143,60 @@ impl HdpSeats {
         }
     }
 
+    /// Whether a row is the first of its sequence.
+    pub(crate) fn is_first(&self, row: usize) -> bool {
+        self.is_first[row]
+    }
+
+    /// A state without weight, until `redraw` gives it some.
+    pub(crate) fn open_without_weight(&mut self) {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        if let Some(slot) = self.free.pop() {
+            self.weights[slot as usize] = 0.0;
+            self.slot_of_group.push(slot);
+        }
+    }
+
+    /// Draws the weights of some states and what is left for new ones, their sum s held, from s Dirichlet(e_1 + gamma/L, ..,
+    /// gamma (L-K)/L), e_k the states from which k is entered: as `refresh` would if each had one table. The log density of the draw.
+    pub(crate) fn redraw(&mut self, groups: &[usize], rng: &mut Rng) -> f64 {
+        let (shapes, total) = self.shapes_and_sum(groups);
+        let ln_draws: Vec<f64> = shapes.iter().map(|&shape| draw_ln_gamma(shape, rng)).collect();
+        let ln_total = ln_sum_exp(&ln_draws);
+        let parts = ln_draws.iter().map(|ln| ((ln - ln_total).exp() * total).max(f64::MIN_POSITIVE));
+        let mut parts: Vec<f64> = parts.collect();
+        self.new = if parts.len() > groups.len() { parts.pop().unwrap_or(0.0) } else { 0.0 };
+        for (&group, part) in groups.iter().zip(parts) {
+            self.weights[self.slot_of_group[group] as usize] = part;
+        }
+        self.ln_redrawn(groups)
+    }
+
+    /// The log density with which `redraw` gives the present weights.
+    pub(crate) fn ln_redrawn(&self, groups: &[usize]) -> f64 {
+        let (shapes, total) = self.shapes_and_sum(groups);
+        let weights = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]).chain([self.new]);
+        let parts = shapes.iter().zip(weights).map(|(a, weight)| (a - 1.0) * (weight / total).ln() - ln_gamma(*a));
+        // Of as many coordinates as there are parts but one.
+        parts.sum::<f64>() + ln_gamma(shapes.iter().sum()) - (shapes.len() - 1) as f64 * total.ln()
+    }
+
+    /// The shapes of `redraw`, without what is left where nothing can be, and the sum of the weights.
+    fn shapes_and_sum(&self, groups: &[usize]) -> (Vec<f64>, f64) {
+        let (gamma, k) = (self.values.gamma, self.n_groups());
+        let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, k));
+        // What stays where states are sticky seldom had its weight from beta.
+        let enters = |from: Option<usize>, to: usize| {
+            self.count(from, to) > 0.0 && !(self.values.is_sticky() && from == Some(to))
+        };
+        let entered = |to: usize| (0..=k).filter(|row| enters(row.checked_sub(1), to)).count() as f64;
+        let shapes = groups.iter().map(|&group| entered(group) + each).chain((rest > 0.0).then_some(rest));
+        let states = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]);
+        (shapes.collect(), states.sum::<f64>() + self.new)
+    }
+
     fn is_full(&self) -> bool {
         self.slot_of_group.len() >= self.hdp.most_states()
     }
@@ -167,13 +221,10 @@ impl Seats for HdpSeats {
     }
 
     fn open(&mut self) {
-        if self.free.is_empty() {
-            self.grow();
-        }
         let (part, new) = self.hdp.split(self.values.gamma, self.n_groups(), self.new, &mut self.rng);
-        if let Some(slot) = self.free.pop() {
+        self.open_without_weight();
+        if let Some(&slot) = self.slot_of_group.last() {
             self.weights[slot as usize] = part;
-            self.slot_of_group.push(slot);
         }
         self.new = new;
     }

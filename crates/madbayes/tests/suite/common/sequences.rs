@@ -153,8 +153,7 @@ pub fn joint_test(
         likelihood
             .with_emissions(rows, &mut |make| {
                 let (prior, weighted) = ((prior, *values), Some(weights.clone()));
-                let groups = make()?;
-                let mut kernel = HmmKernel::new(states, prior, weighted, &sequences, sticks.clone(), method, groups);
+                let mut kernel = HmmKernel::new(states, prior, weighted, &sequences, sticks.clone(), method, make)?;
                 let _ = kernel.step(rng, &Unwatched);
                 *states = kernel.states();
                 (*weights, *values) = (kernel.seats().weights(), *kernel.seats().values());
