@@ -6,7 +6,7 @@
 
 use super::anchors::{logistic, poll, shuffle, softplus};
 use crate::likelihood::Groups;
-use crate::prior::HdpSeats;
+use crate::prior::{HdpSeats, Seats};
 use crate::random::{Rng, draw_beta};
 use crate::special::ln_gamma;
 use crate::sweep::LiveLabels;
@@ -71,14 +71,13 @@ pub(super) struct Halves<'g> {
     /// Where the anchors of a and b are among them.
     anchors: [usize; 2],
     ln_odds: Vec<f64>,
-    order: Vec<usize>,
 }
 
 impl<'g> Halves<'g> {
     /// Without rows, from an empty likelihood.
     pub fn new(groups: Box<dyn Groups + 'g>) -> Self {
-        let (rows, follows, in_second, ln_odds, order) = (vec![], vec![], vec![], vec![], vec![]);
-        Halves { groups, rows, follows, in_second, anchors: [0; 2], ln_odds, order }
+        let (rows, follows, in_second, ln_odds) = (vec![], vec![], vec![], vec![]);
+        Halves { groups, rows, follows, in_second, anchors: [0; 2], ln_odds }
     }
 
     /// The rows of two states, or of one given twice; those of the second in b.
@@ -107,11 +106,6 @@ impl<'g> Halves<'g> {
         &self.in_second
     }
 
-    /// This path again, whatever the likelihood holds.
-    pub fn put_back(&mut self, path: Vec<bool>) {
-        self.in_second = path;
-    }
-
     /// The rows of b.
     pub fn second(&self) -> impl Iterator<Item = usize> {
         self.rows.iter().zip(&self.in_second).filter(|(_, second)| **second).map(|(row, _)| *row)
@@ -137,8 +131,13 @@ impl<'g> Halves<'g> {
         if self.follows[at] { 1 + usize::from(self.in_second[at - 1]) } else { 0 }
     }
 
-    /// The likelihood of both halves as they are.
-    pub fn ln_marginal(&mut self, watch: &dyn Watch) -> ControlFlow<(), f64> {
+    /// The likelihood of both halves, as a path left them.
+    pub fn ln_marginal(&self) -> f64 {
+        self.groups.ln_marginal()
+    }
+
+    /// The likelihood of both halves as they were gathered.
+    pub fn ln_marginal_of_both(&mut self, watch: &dyn Watch) -> ControlFlow<(), f64> {
         self.clear();
         (0..2).for_each(|_| self.groups.open());
         for (visited, (&row, &second)) in self.rows.iter().zip(&self.in_second).enumerate() {
@@ -166,14 +165,61 @@ impl<'g> Halves<'g> {
         scores[1]
     }
 
-    /// The launch state, the same in law whatever the halves were: rows in any order join the anchors, then whole paths are drawn.
-    pub fn launch(
+    /// Draws a path with these anchors, or takes the one that is told, and its log probability: rows one after another in the order of
+    /// time by the prior and the halves so far (Dahl 2005), in `seats` too, where the halves are these states.
+    ///
+    /// From the anchors alone halves are seldom good; but q follows the present ones, so that those of one true state are merged.
+    pub fn one_by_one(
+        &mut self,
+        anchors: [usize; 2],
+        (seats, states): (&mut HdpSeats, [usize; 2]),
+        told: Option<&[bool]>,
+        rng: &mut Rng,
+        watch: &dyn Watch,
+    ) -> ControlFlow<(), f64> {
+        for (&row, &second) in self.rows.iter().zip(&self.in_second) {
+            seats.left(states[usize::from(second)], row);
+        }
+        self.set_anchors(anchors);
+        anchors.iter().zip(states).for_each(|(&row, state)| seats.joined(state, row));
+        let mut ln_q = 0.0;
+        for at in 0..self.rows.len() {
+            poll(at, watch)?;
+            if self.anchors.contains(&at) {
+                continue;
+            }
+            let row = self.rows[at];
+            let ln_odds = self.weigh(at) + seats.ln_odds(row, states);
+            let second = told.map_or_else(|| rng.random::<f64>() < logistic(ln_odds), |told| told[at]);
+            ln_q += ln_chosen(second, ln_odds);
+            self.in_second[at] = second;
+            self.groups.add(usize::from(second), row);
+            seats.joined(states[usize::from(second)], row);
+        }
+        ControlFlow::Continue(ln_q)
+    }
+
+    /// The same by a whole path from a launch state (Jain & Neal 2004), which has the same law whatever the halves were.
+    ///
+    /// This finds two true states in one. Of one true state it finds other halves than the present ones, which have a tiny q.
+    pub fn at_once(
         &mut self,
         anchors: [usize; 2],
         switching: &Switching,
+        told: Option<&[bool]>,
         rng: &mut Rng,
         watch: &dyn Watch,
-    ) -> ControlFlow<()> {
+    ) -> ControlFlow<(), f64> {
+        self.set_anchors(anchors);
+        self.launch(switching, rng, watch)?;
+        for _ in 0..SCANS {
+            self.path(switching, None, rng, watch)?;
+        }
+        self.path(switching, told, rng, watch)
+    }
+
+    /// Each anchor alone in its half.
+    fn set_anchors(&mut self, anchors: [usize; 2]) {
         self.clear();
         let place = |row: usize| self.rows.binary_search(&row).expect("an anchor is one of the rows");
         self.anchors = anchors.map(place);
@@ -182,52 +228,54 @@ impl<'g> Halves<'g> {
             self.groups.add(half, self.rows[at]);
             self.in_second[at] = half == 1;
         }
-        self.order.clear();
-        self.order.extend((0..self.rows.len()).filter(|at| !self.anchors.contains(at)));
-        shuffle(&mut self.order, rng);
-        let mut known = vec![false; self.rows.len()];
-        self.anchors.iter().for_each(|&at| known[at] = true);
-        for visited in 0..self.order.len() {
+    }
+
+    /// Rows in any order join the anchors, each by its densities under the halves so far and the neighbours that are in.
+    fn launch(&mut self, switching: &Switching, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
+        let mut order: Vec<usize> = (0..self.rows.len()).filter(|at| !self.anchors.contains(at)).collect();
+        shuffle(&mut order, rng);
+        let mut is_in = vec![false; self.rows.len()];
+        self.anchors.iter().for_each(|&at| is_in[at] = true);
+        for (visited, &at) in order.iter().enumerate() {
             poll(visited, watch)?;
-            let at = self.order[visited];
             let mut ln_odds = self.weigh(at);
-            if !self.follows[at] || known[at - 1] {
+            if !self.follows[at] || is_in[at - 1] {
                 ln_odds += switching.ln_odds_after(self.from(at));
             }
-            if self.follows.get(at + 1) == Some(&true) && known[at + 1] {
+            if self.follows.get(at + 1) == Some(&true) && is_in[at + 1] {
                 ln_odds += switching.ln_odds_before(self.in_second[at + 1]);
             }
             self.in_second[at] = rng.random::<f64>() < logistic(ln_odds);
             self.groups.add(usize::from(self.in_second[at]), self.rows[at]);
-            known[at] = true;
-        }
-        for _ in 0..SCANS {
-            self.draw(switching, rng, watch)?;
+            is_in[at] = true;
         }
         ControlFlow::Continue(())
     }
 
-    /// Draws a path from where the halves stand. The log probability of its choices.
-    pub fn draw(&mut self, switching: &Switching, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<(), f64> {
+    /// A whole path given where the halves stand.
+    fn path(
+        &mut self,
+        switching: &Switching,
+        told: Option<&[bool]>,
+        rng: &mut Rng,
+        watch: &dyn Watch,
+    ) -> ControlFlow<(), f64> {
         self.filter(switching, watch)?;
-        let mut drawn = self.in_second.clone();
-        let ln_q = self.backward(switching, &mut drawn, |ln_odds, _| rng.random::<f64>() < logistic(ln_odds));
-        for at in 0..drawn.len() {
-            poll(at, watch)?;
-            if drawn[at] != self.in_second[at] {
-                self.groups.sub(usize::from(!drawn[at]), self.rows[at]);
-                self.groups.add(usize::from(drawn[at]), self.rows[at]);
+        let mut ln_q = 0.0;
+        for at in (0..self.rows.len()).rev() {
+            let mut ln_odds = self.ln_odds[at];
+            if self.follows.get(at + 1) == Some(&true) {
+                ln_odds += switching.ln_odds_before(self.in_second[at + 1]);
+            }
+            let second = told.map_or_else(|| rng.random::<f64>() < logistic(ln_odds), |told| told[at]);
+            ln_q += ln_chosen(second, ln_odds);
+            if second != self.in_second[at] {
+                self.groups.sub(usize::from(!second), self.rows[at]);
+                self.groups.add(usize::from(second), self.rows[at]);
+                self.in_second[at] = second;
             }
         }
-        self.in_second = drawn;
         ControlFlow::Continue(ln_q)
-    }
-
-    /// The log probability that `draw` gives this path.
-    pub fn ln_prob(&mut self, switching: &Switching, path: &[bool], watch: &dyn Watch) -> ControlFlow<(), f64> {
-        self.filter(switching, watch)?;
-        let mut told = path.to_vec();
-        ControlFlow::Continue(self.backward(switching, &mut told, |_, told| told))
     }
 
     /// Forward: log odds of b given the rows so far, each row's densities those of halves without it.
@@ -259,20 +307,6 @@ impl<'g> Halves<'g> {
         ControlFlow::Continue(())
     }
 
-    /// Backward: what `choose` makes of the log odds of b and what is in `path` so far, and its log probability.
-    fn backward(&self, switching: &Switching, path: &mut [bool], mut choose: impl FnMut(f64, bool) -> bool) -> f64 {
-        let mut ln_q = 0.0;
-        for at in (0..path.len()).rev() {
-            let mut ln_odds = self.ln_odds[at];
-            if self.follows.get(at + 1) == Some(&true) {
-                ln_odds += switching.ln_odds_before(path[at + 1]);
-            }
-            path[at] = choose(ln_odds, path[at]);
-            ln_q -= softplus(if path[at] { -ln_odds } else { ln_odds });
-        }
-        ln_q
-    }
-
     /// Log ratio of the predictive densities under b and a for a row that is out.
     fn weigh(&mut self, at: usize) -> f64 {
         let mut scores = [0.0; 3];
@@ -286,4 +320,9 @@ impl<'g> Halves<'g> {
             self.groups.close(0);
         }
     }
+}
+
+/// The log probability of b, or of a, with these log odds of b.
+fn ln_chosen(second: bool, ln_odds: f64) -> f64 {
+    -softplus(if second { -ln_odds } else { ln_odds })
 }

@@ -1,12 +1,14 @@
 //! Split-merge moves of hidden states (Jain & Neal 2004, Sec. 3, with whole paths in place of restricted Gibbs scans):
-//! A(split) = min(1, p(split) p(x | split) / [p(merged) p(x | merged)] * w_b (n-1)/n_b * r(T | z) / r(T) * g(beta) / [g(beta') q]).
+//! A(split) = min(1, p(split) p(x | split) / [p(merged) p(x | merged)] * w_b (n-1)/n_b * g(beta_merged) / [g(beta_split) q]).
 //!
 //! Rows i and j are the anchors, as for mixtures: a split puts i's state of n rows in two, a with i and b with j; a merge joins i's state
-//! a with another, b, chosen with probability w_b. [`Halves`] makes the launch state and the path of probability q, given the
-//! switching T between the halves, which a split draws from r(T), a merge from r(T | z) given the present halves.
+//! a with another, b, chosen with probability w_b. [`Halves`] shares the rows with probability q, in one of two ways, either of which
+//! leaves the posterior unchanged: at once, which finds two true states in one, or one by one, which merges the halves of one true
+//! state. At once q is r(T) q(z | T) / r(T | z): T is the switching between the halves, which a split draws from r(T), a merge
+//! from r(T | z) given the present halves.
 //!
 //! p is the joint of states and their weights beta. The weights of the states that change and what is left for new ones are drawn anew
-//! within their sum, from the Dirichlet g of the prior and the transitions that enter each.
+//! within their sum, with density g, before the rows are shared.
 
 use super::anchors::{draw_other, ln_choice, ln_pairs, nth_member};
 use super::halves::{Halves, Switches, Switching};
@@ -46,19 +48,26 @@ impl<'g> StateSplitMerge<'g> {
         StateSplitMerge { halves: Halves::new(groups), scores: vec![], rows }
     }
 
-    /// One proposal: a split or a merge with equal probability. Whether it was accepted; `Break` if the watch stopped it, and
-    /// then nothing has changed.
+    /// One proposal: a split or a merge with equal probability, by either way of sharing rows. Whether it was accepted; `Break` if
+    /// the watch stopped it, and then nothing has changed.
     pub fn propose(&mut self, states: &mut States, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<(), bool> {
+        let at_once = rng.random::<bool>();
         let accepted = if rng.random::<bool>() {
-            self.propose_split(states, rng, watch)
+            self.propose_split(states, at_once, rng, watch)
         } else {
-            self.propose_merge(states, rng, watch)
+            self.propose_merge(states, at_once, rng, watch)
         };
         self.halves.clear();
         accepted
     }
 
-    fn propose_split(&mut self, states: &mut States, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<(), bool> {
+    fn propose_split(
+        &mut self,
+        states: &mut States,
+        at_once: bool,
+        rng: &mut Rng,
+        watch: &dyn Watch,
+    ) -> ControlFlow<(), bool> {
         let i = rng.random_range(0..states.labels.n_rows());
         let (old, new) = (states.labels.group(i), states.labels.n_groups());
         let n = states.labels.size(old);
@@ -69,12 +78,22 @@ impl<'g> StateSplitMerge<'g> {
         let ln_whole = self.halves.ln_marginal_of_whole(watch)?;
         let mut nth = rng.random_range(0..n - 1);
         nth += usize::from(self.halves.rows()[nth] >= i);
-        let j = self.halves.rows()[nth];
-        let switching = Switching::draw(&Switches::default(), rng);
-        self.halves.launch([i, j], &switching, rng, watch)?;
-        let ln_q = self.halves.draw(&switching, rng, watch)?;
-        let ln_switching = switching.ln_density(&self.halves.switches()) - switching.ln_density(&Switches::default());
-        let ln_likelihood = self.halves.ln_marginal(watch)? - ln_whole;
+        let anchors = [i, self.halves.rows()[nth]];
+
+        let mut seats = states.seats.clone();
+        let ln_weights = seats.ln_redrawn(&[old]);
+        seats.open_without_weight();
+        let ln_weights = ln_weights - seats.redraw(&[old, new], rng);
+        let ln_q = if at_once {
+            let switching = Switching::draw(&Switches::default(), rng);
+            let ln_q = self.halves.at_once(anchors, &switching, None, rng, watch)?;
+            self.reseat(&mut seats, old, new);
+            ln_q - switching.ln_density(&self.halves.switches()) + switching.ln_density(&Switches::default())
+        } else {
+            self.halves.one_by_one(anchors, (&mut seats, [old, new]), None, rng, watch)?
+        };
+        let ln_prior = seats.ln_prob() - states.seats.ln_prob();
+        let ln_likelihood = self.halves.ln_marginal() - ln_whole;
 
         // w_b as the merge that undoes this would see it: all other states, and b.
         self.scores.clear();
@@ -82,18 +101,11 @@ impl<'g> StateSplitMerge<'g> {
         states.groups.weigh(i, &mut self.scores);
         self.scores[new] = self.halves.ln_predictive(i);
         let ln_anchors = ln_choice(&mut self.scores, old, new) + ln_pairs(self.halves.sizes());
-
-        let mut seats = states.seats.clone();
-        let ln_weights = seats.ln_redrawn(&[old]);
-        seats.open_without_weight();
-        self.reseat(&mut seats, old, new);
-        let ln_weights = ln_weights - seats.redraw(&[old, new], rng);
-        let ln_prior = seats.ln_prob() - states.seats.ln_prob();
         if let Some(separator) = &mut states.separator {
             separator.draw_candidate();
         }
         let ln_term = self.ln_separation(states, old, new);
-        let ln_ratio = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_switching + ln_weights - ln_q;
+        let ln_ratio = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights - ln_q;
         let accepted = rng.random::<f64>().ln() < ln_ratio;
         if accepted {
             *states.seats = seats;
@@ -107,7 +119,13 @@ impl<'g> StateSplitMerge<'g> {
         ControlFlow::Continue(accepted)
     }
 
-    fn propose_merge(&mut self, states: &mut States, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<(), bool> {
+    fn propose_merge(
+        &mut self,
+        states: &mut States,
+        at_once: bool,
+        rng: &mut Rng,
+        watch: &dyn Watch,
+    ) -> ControlFlow<(), bool> {
         let k = states.labels.n_groups();
         let i = rng.random_range(0..states.labels.n_rows());
         let a = states.labels.group(i);
@@ -123,12 +141,9 @@ impl<'g> StateSplitMerge<'g> {
         if !self.is_worth(states.labels.size(a) + states.labels.size(b), rng) {
             return ControlFlow::Continue(false);
         }
-        let j = nth_member(states.labels, b, rng.random_range(0..states.labels.size(b)));
+        let anchors = [i, nth_member(states.labels, b, rng.random_range(0..states.labels.size(b)))];
         self.halves.gather(states.labels, states.seats, [a, b]);
-        let ln_likelihood = self.halves.ln_marginal_of_whole(watch)? - self.halves.ln_marginal(watch)?;
-        let seen = self.halves.switches();
-        let switching = Switching::draw(&seen, rng);
-        let ln_switching = switching.ln_density(&Switches::default()) - switching.ln_density(&seen);
+        let ln_likelihood = self.halves.ln_marginal_of_whole(watch)? - self.halves.ln_marginal_of_both(watch)?;
         let ln_anchors = -ln_chosen - ln_pairs(self.halves.sizes());
 
         let mut seats = states.seats.clone();
@@ -140,19 +155,29 @@ impl<'g> StateSplitMerge<'g> {
         let ln_weights = ln_weights - seats.redraw(&[merged], rng);
         let ln_prior = seats.ln_prob() - states.seats.ln_prob();
         let ln_term = self.ln_separation(states, b, a);
-        let ln_rest = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_switching + ln_weights;
+        let mut ln_rest = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights;
+        let switching = at_once.then(|| {
+            let seen = self.halves.switches();
+            let switching = Switching::draw(&seen, rng);
+            ln_rest += switching.ln_density(&Switches::default()) - switching.ln_density(&seen);
+            switching
+        });
         let ln_uniform = rng.random::<f64>().ln();
         // ln q is never above 0: most merges are out of the question without it.
         if ln_uniform >= ln_rest {
             return ControlFlow::Continue(false);
         }
         let present = self.halves.in_second().to_vec();
-        self.halves.launch([i, j], &switching, rng, watch)?;
-        let ln_q = self.halves.ln_prob(&switching, &present, watch)?;
+        let ln_q = match switching {
+            Some(switching) => self.halves.at_once(anchors, &switching, Some(&present), rng, watch)?,
+            None => {
+                let scratch = (&mut states.seats.clone(), [a, b]);
+                self.halves.one_by_one(anchors, scratch, Some(&present), rng, watch)?
+            }
+        };
         let accepted = ln_uniform < ln_rest + ln_q;
         if accepted {
             *states.seats = seats;
-            self.halves.put_back(present);
             self.relocate(states, b, a);
             states.groups.close(b);
             states.labels.close(b);

@@ -131,6 +131,29 @@ impl HdpSeats {
         (slot != OUT).then_some(slot as usize)
     }
 
+    /// The weight of a state for a row that is out, between a row of counts and a slot.
+    fn weight(&self, slot: usize, from: usize, after: Option<usize>) -> f64 {
+        let (alpha, kappa) = (self.values.alpha(), self.values.kappa());
+        // The start row weighs by its own concentration and stays nowhere.
+        let stays = from.checked_sub(1) == Some(slot);
+        let share = if from == 0 { self.values.start } else { alpha };
+        let into = self.counts[from * self.stride + slot];
+        let mut weight = into + share * self.weights[slot] + if stays { kappa } else { 0.0 };
+        if let Some(to) = after {
+            let same = if to == slot { kappa + f64::from(stays) } else { 0.0 };
+            weight *= self.counts[(slot + 1) * self.stride + to] + alpha * self.weights[to] + same;
+            weight /= self.totals[slot + 1] + alpha + kappa + f64::from(stays);
+        }
+        weight
+    }
+
+    /// Log odds of the second of two states for a row that is out, as `weigh` has them; the row before must be in.
+    pub(crate) fn ln_odds(&self, row: usize, groups: [usize; 2]) -> f64 {
+        let from = self.before(row).expect("the row before is in");
+        let [a, b] = groups.map(|group| self.weight(self.slot_of_group[group] as usize, from, self.after(row)));
+        (b / a).ln()
+    }
+
     /// Counts the transitions to and from a row in `slot` that go to rows that are in, `by` times.
     fn change(&mut self, slot: usize, row: usize, by: f64) {
         if let Some(from) = self.before(row) {
@@ -159,8 +182,8 @@ impl HdpSeats {
         }
     }
 
-    /// Draws the weights of some states and what is left for new ones, their sum s held, from s Dirichlet(e_1 + gamma/L, ..,
-    /// gamma (L-K)/L), e_k the states from which k is entered: as `refresh` would if each had one table. The log density of the draw.
+    /// Draws the weights of some states and what is left for new ones, their sum s held, from s Dirichlet(1 + gamma/L, ..,
+    /// gamma (L-K)/L): as if each state had been found once. The log density of the draw.
     pub(crate) fn redraw(&mut self, groups: &[usize], rng: &mut Rng) -> f64 {
         let (shapes, total) = self.shapes_and_sum(groups);
         let ln_draws: Vec<f64> = shapes.iter().map(|&shape| draw_ln_gamma(shape, rng)).collect();
@@ -185,14 +208,9 @@ impl HdpSeats {
 
     /// The shapes of `redraw`, without what is left where nothing can be, and the sum of the weights.
     fn shapes_and_sum(&self, groups: &[usize]) -> (Vec<f64>, f64) {
-        let (gamma, k) = (self.values.gamma, self.n_groups());
-        let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, k));
-        // What stays where states are sticky seldom had its weight from beta.
-        let enters = |from: Option<usize>, to: usize| {
-            self.count(from, to) > 0.0 && !(self.values.is_sticky() && from == Some(to))
-        };
-        let entered = |to: usize| (0..=k).filter(|row| enters(row.checked_sub(1), to)).count() as f64;
-        let shapes = groups.iter().map(|&group| entered(group) + each).chain((rest > 0.0).then_some(rest));
+        let gamma = self.values.gamma;
+        let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, self.n_groups()));
+        let shapes = groups.iter().map(|_| 1.0 + each).chain((rest > 0.0).then_some(rest));
         let states = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]);
         (shapes.collect(), states.sum::<f64>() + self.new)
     }
@@ -253,24 +271,12 @@ impl Seats for HdpSeats {
 
     fn weigh(&self, out: &mut [f64]) {
         let (alpha, kappa) = (self.values.alpha(), self.values.kappa());
-        // The start row weighs by its own concentration and stays nowhere.
         let from = self.before(self.out).expect("one row is out, its neighbours are in");
-        let staying = from.checked_sub(1);
-        let share = if from == 0 { self.values.start } else { alpha };
         let after = self.after(self.out);
-        let into = &self.counts[from * self.stride..];
         for (out, &slot) in out.iter_mut().zip(&self.slot_of_group) {
-            let slot = slot as usize;
-            let stays = staying == Some(slot);
-            let mut weight = into[slot] + share * self.weights[slot] + if stays { kappa } else { 0.0 };
-            if let Some(to) = after {
-                let same = if to == slot { kappa + f64::from(stays) } else { 0.0 };
-                weight *= self.counts[(slot + 1) * self.stride + to] + alpha * self.weights[to] + same;
-                weight /= self.totals[slot + 1] + alpha + kappa + f64::from(stays);
-            }
-            *out += weight.ln();
+            *out += self.weight(slot as usize, from, after).ln();
         }
-        let mut new = share * self.new;
+        let mut new = if from == 0 { self.values.start } else { alpha } * self.new;
         if let Some(to) = after {
             new *= alpha * self.weights[to] / (alpha + kappa);
         }
