@@ -53,7 +53,7 @@ const PROPOSED: f64 = 0.5;
 const PROPOSED_EACH: f64 = 100.0;
 
 /// One sweep in so many goes row by row under beam sampling too: a new state there has parameters from the prior, which hit hardly a
-/// row where there are many columns, so that the number of states would stay what it is. Both leave the same law unchanged.
+/// row where there are many columns, so that rows that fit no state would stay where they are. Both leave the same law unchanged.
 const ROW_BY_ROW: usize = 4;
 
 impl<'g> HmmKernel<'g> {
