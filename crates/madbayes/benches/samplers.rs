@@ -4,7 +4,7 @@
 use divan::Bencher;
 use madbayes::counts::Counts;
 use madbayes::data::{Data, Rows};
-use madbayes::gibbs::{HmmKernel, HmmMethod, IbpSampler, IbpStart, Schedule};
+use madbayes::gibbs::{HmmKernel, HmmMethod, IbpSampler, IbpStart, MakeEmissions, Schedule};
 use madbayes::likelihood::{
     Diagonal, DiagonalGroups, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical, SphericalGroups,
     within_covariance,
@@ -59,11 +59,12 @@ fn hidden_states(bencher: Bencher, method: HmmMethod) {
     let sample = HiddenMarkov { n_rows: SEQUENCE, ..HiddenMarkov::default() }.sample(0).expect("rows");
     let data = Data::new(Rows::new(&sample.values, 2).expect("rows")).expect("data");
     let law = Full::weak(&data, within_covariance(&data, &sample.labels));
-    let groups = Box::new(FullGroups::new(&data, law).expect("a law"));
+    let make: MakeEmissions = &|| Ok(Box::new(FullGroups::new(&data, law.clone())?));
     let (hdp, sequences) = (Hdp::default(), Sequences::one(SEQUENCE));
     let states = Partition::from_labels(&sample.labels);
     let sticks = stream(0, Stream::Sticks(0));
-    let mut kernel = HmmKernel::new(states.labels(), (hdp, hdp.values), None, &sequences, sticks, method, groups);
+    let kernel = HmmKernel::new(states.labels(), (hdp, hdp.values), None, &sequences, sticks, method, make);
+    let mut kernel = kernel.expect("a law");
     let mut rng = stream(0, Stream::Chain(0));
     (0..20).for_each(|_| assert!(kernel.step(&mut rng, &Unwatched).is_continue()));
     bencher.bench_local(|| kernel.step(&mut rng, &Unwatched));

@@ -2,7 +2,7 @@
 
 use super::chain::Schedule;
 use super::hmm_chain::{HmmChain, HmmState, run_hmm_chain};
-use super::hmm_kernel::{HmmKernel, HmmMethod, MakeEmissions};
+use super::hmm_kernel::{HmmKernel, HmmMethod, MakeEmissions, STATE_SPLIT_MERGE};
 use super::mixture::ChainStart;
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
@@ -39,6 +39,9 @@ pub struct HmmSampler {
     pub method: HmmMethod,
     /// Length, burn-in and thinning of each chain.
     pub schedule: Schedule,
+    /// Split-merge proposals of states after each sweep; 0: states only change by their rows. None are made with a discriminative
+    /// term under the published rule, which leaves nothing invariant that they could be accepted by.
+    pub split_merge: usize,
     /// Number of chains, each with random streams of its own.
     pub chains: usize,
     /// Where they begin.
@@ -55,6 +58,7 @@ impl Default for HmmSampler {
             prior: Hdp::default(),
             method: HmmMethod::default(),
             schedule: Schedule::default(),
+            split_merge: STATE_SPLIT_MERGE,
             chains: 1,
             start: ChainStart::default(),
             seed: 0,
@@ -110,7 +114,7 @@ impl HmmSampler {
             let states = self.first_states(sequences.n_rows(), &mut rng);
             let sticks = stream(self.seed, Stream::Sticks(number as u32));
             let prior = (self.prior, self.prior.values);
-            let kernel = HmmKernel::new(&states, prior, None, sequences, sticks, self.method, make_groups()?);
+            let kernel = HmmKernel::new(&states, prior, None, sequences, sticks, self.method, make_groups)?;
             Ok((kernel, None, rng))
         })
     }
@@ -149,7 +153,7 @@ impl HmmSampler {
             let state = &states[number];
             let (prior, weights) = ((self.prior, state.values), Some(state.weights.clone()));
             let sticks = Rng::from(state.sticks);
-            let kernel = HmmKernel::new(&state.states, prior, weights, sequences, sticks, self.method, make_groups()?);
+            let kernel = HmmKernel::new(&state.states, prior, weights, sequences, sticks, self.method, make_groups)?;
             Ok((kernel, Some(state), Rng::from(state.rng)))
         })
     }
@@ -164,10 +168,12 @@ impl HmmSampler {
     ) -> Result<Vec<HmmChain>> {
         let threads = Workers::new(self.threads);
         let workers = if chains == 1 { Workers::serial() } else { threads.clone() };
+        let may_propose = separation.is_none_or(Separation::leaves_a_joint_invariant);
+        let proposals = if may_propose { self.split_merge } else { 0 };
         let chains = workers.map(chains, |number| {
             let (mut kernel, state, mut rng) = begin(number)?;
             let done = state.map_or(0, |state| state.sweeps);
-            kernel = kernel.after(done);
+            kernel = kernel.after(done).proposing(proposals);
             if let Some(separation) = separation {
                 let hyperplanes = separation.hyperplanes(self.seed, number, threads.clone());
                 kernel = kernel.separated_by(hyperplanes, state.and_then(|state| state.hyperplanes.as_ref()));

@@ -28,7 +28,7 @@ pub use geweke::{Agreement, JointDraws, Statistic, geweke};
 pub use geweke_mixture::{MixtureTest, TestStep};
 pub use hmm::HmmSampler;
 pub use hmm_chain::{HmmChain, HmmDraw, HmmState};
-pub use hmm_kernel::{HmmKernel, HmmMethod, MakeEmissions};
+pub use hmm_kernel::{HmmKernel, HmmMethod, MakeEmissions, STATE_SPLIT_MERGE};
 pub use ibp::{IbpSampler, IbpStart};
 pub use ibp_chain::{IbpChain, IbpState};
 pub use inverse_gamma::InverseGamma;

@@ -177,7 +177,7 @@ impl InfiniteHmm {
     }
 
     /// The clusters of DP-means, or rows at random, whichever has led a chain higher after a few sweeps. DP-means sees too few where
-    /// states differ in their spread alone, or overlap; and states are seldom opened later where rows say much.
+    /// states differ in their spread alone, or overlap; and each split takes a chain some sweeps.
     fn better_start<T: Real>(
         &self,
         rows: MixtureRows<T>,
@@ -327,6 +327,7 @@ impl InfiniteHmm {
             start,
             seed: self.seed,
             threads: self.threads,
+            ..HmmSampler::default()
         })
     }
 }

@@ -95,6 +95,11 @@ impl<'a> Separation<'a> {
         &self.hyperplane
     }
 
+    /// Whether proposals can be accepted by a joint distribution: not under the published rule for new groups, unless w is 0.
+    pub fn leaves_a_joint_invariant(&self) -> bool {
+        self.rule == NewCluster::Exact || self.hyperplane.scale == 0.0
+    }
+
     /// Errors unless saved hyperplanes, if there are any yet, are of so many groups.
     pub fn check(&self, state: Option<&HyperplaneState>, n_groups: usize) -> Result<()> {
         let wanted = n_groups * self.hyperplane.inputs().width();

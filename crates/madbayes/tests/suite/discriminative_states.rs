@@ -78,7 +78,7 @@ fn state_sequences_have_their_exact_posterior(
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
     let separation = separation(&inputs, Discriminative { scale: SCALE, ..Discriminative::new(factor) });
     let exact = exact(factor);
-    let sweeps = if method == HmmMethod::Direct { 100_000 } else { 200_000 };
+    let sweeps = 100_000;
     let found = distance(&run(&sampler(method, sweeps), None, Some(&separation)), &exact);
     println!("{factor:?} {method:?}: total variation {found:.5}");
     assert!(found < 0.01, "{factor:?} {method:?}: {found}");
@@ -113,8 +113,9 @@ fn the_published_rule_runs_and_draws_other_states_than_the_exact_one(
     let exact = exact(Factor::Logistic);
     let paper = separation(&inputs, term(NewCluster::Paper));
     let found = distance(&run(&sampler(method, 20_000), None, Some(&paper)), &exact);
-    // Where one sweep in four of beam sampling goes row by row, it is 0.019.
-    assert!(found > 0.012, "{found}");
+    // There are no proposals under this rule; where one sweep in four of beam sampling goes row by row, it is 0.019.
+    let least = if method == HmmMethod::Direct { 0.03 } else { 0.012 };
+    assert!(found > least, "{found}");
 }
 
 #[rstest]

@@ -3,7 +3,7 @@
 use crate::common::data;
 use crate::common::likelihoods::Likelihood::{self, Diagonal, Full, Multinomial, Spherical};
 use crate::common::sequences::{joint_test, ln_prior, total_variation};
-use madbayes::gibbs::{HmmChain, HmmMethod, HmmSampler, Schedule, effective_sample_size};
+use madbayes::gibbs::{HmmChain, HmmMethod, HmmSampler, STATE_SPLIT_MERGE, Schedule, effective_sample_size};
 use madbayes::likelihood::{self, FullGroups};
 use madbayes::metrics::adjusted_rand_index;
 use madbayes::model::InfiniteHmm;
@@ -54,12 +54,10 @@ fn the_enumerated_prior_sums_to_1_and_samples_follow_it(
     assert!(counts.is_empty());
 }
 
-/// Draws of beam sampling depend on each other far longer where rows are this few: more of them say as much.
 fn assert_exact(likelihood: Likelihood, prior: Hdp, lengths: &[usize], method: HmmMethod) {
-    let sweeps = if method == HmmMethod::Direct { 100_000 } else { 300_000 };
-    let distance = total_variation(likelihood, prior, lengths, method, sweeps);
+    let distance = total_variation(likelihood, prior, lengths, method, STATE_SPLIT_MERGE, 60_000);
     println!("total variation from the exact posterior: {distance:.5}");
-    assert!(distance < 0.012, "{distance}");
+    assert!(distance < 0.01, "{distance}");
 }
 
 #[rstest]
@@ -84,6 +82,35 @@ fn every_likelihood_matches_the_exact_posterior_over_all_state_sequences(
     #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
 ) {
     assert_exact(likelihood, fixed(0.3, None), &[2, 3], method);
+}
+
+/// Rows that move one by one, without proposals; draws of beam sampling depend on each other far longer then.
+#[rstest]
+fn sweeps_alone_match_the_exact_posterior_over_all_state_sequences(
+    #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
+) {
+    let sweeps = if method == HmmMethod::Direct { 100_000 } else { 300_000 };
+    let distance = total_variation(Spherical(1), fixed(0.4, None), &[2, 3], method, 0, sweeps);
+    assert!(distance < 0.012, "{distance}");
+}
+
+#[test]
+fn beam_sampling_that_begins_with_one_state_finds_five_by_splits_and_not_without() {
+    let sample = HiddenMarkov { n_rows: 2000, ..HiddenMarkov::default() }.sample(101).unwrap();
+    let (data, truth) = (data(&sample.values, 2), Partition::from_labels(sample.labels.clone()));
+    let law = likelihood::Full::weak(&data, likelihood::within_covariance(&data, &sample.labels));
+    let agreement = |split_merge: usize| {
+        let schedule = Schedule { sweeps: 100, burn_in: 99, thin: 1 };
+        let sampler = HmmSampler { schedule, split_merge, chains: 4, ..HmmSampler::default() };
+        let make = || Ok(Box::new(FullGroups::new(&data, law.clone())?) as Box<_>);
+        let chains = sampler.fit(&Sequences::one(2000), &make, &Unwatched).unwrap();
+        let of = |chain: &HmmChain| adjusted_rand_index(&chain.draws[0].states.to_partition(), &truth).unwrap();
+        chains.iter().map(of).collect::<Vec<f64>>()
+    };
+    let (with, without) = (agreement(STATE_SPLIT_MERGE), agreement(0));
+    println!("{with:?} {without:?}");
+    assert!(with.iter().all(|agreement| *agreement > 0.95), "{with:?}");
+    assert!(without.iter().all(|agreement| *agreement < 0.5), "{without:?}");
 }
 
 #[rstest]
@@ -165,7 +192,7 @@ fn direct_assignment_and_beam_sampling_agree_on_the_number_of_states_and_the_log
     let sample = recipe.sample(2).unwrap();
     let data = data(&sample.values, 1);
     let law = likelihood::Full { prior_mean: vec![0.0], prior_strength: 0.05, prior_dof: 5.0, prior_scale: vec![4.0] };
-    let runs = [(HmmMethod::Direct, 10_000), (HmmMethod::Beam, 30_000)].map(|(method, sweeps)| {
+    let runs = [(HmmMethod::Direct, 6_000), (HmmMethod::Beam, 12_000)].map(|(method, sweeps)| {
         let schedule = Schedule { sweeps, burn_in: sweeps - 1, thin: 1 };
         let prior = resampled(sticky, None);
         let sampler = HmmSampler { prior, method, schedule, chains: 2, ..HmmSampler::default() };

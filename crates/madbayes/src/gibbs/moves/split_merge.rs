@@ -10,21 +10,20 @@
 //! weights, halves of one large cluster are seldom merged: the launch state nearly always has other sizes, and q is tiny.)
 //! The launch state depends on i, j, f and the rows of both groups together, so it is as likely in either direction.
 
+use super::anchors::{draw_other, ln_choice, ln_pairs, logistic, nth_member, poll, shuffle, softplus};
 use crate::likelihood::Groups;
 use crate::prior::Seats;
-use crate::random::{Rng, draw_ln_weights};
+use crate::random::Rng;
 use crate::separator::Separator;
-use crate::special::{ln_gamma, ln_sum_exp};
-use crate::sweep::{LiveLabels, ROWS_PER_POLL};
-use crate::watch::{Step, Watch};
+use crate::special::ln_gamma;
+use crate::sweep::LiveLabels;
+use crate::watch::Watch;
 use rand::RngExt;
 use rand_distr::Gamma;
 use std::ops::ControlFlow;
 
 /// Restricted scans between the launch by sequential allocation and the last one, whose choices are the proposal.
 const SCANS: usize = 1;
-/// The share of merges whose second group is any with equal probability; the others are drawn to where row i fits.
-const UNIFORM: f64 = 0.1;
 
 /// The state of a mixture that a move changes: labels, prior and likelihood always say the same.
 pub struct Mixture<'a> {
@@ -132,12 +131,7 @@ impl<'g> SplitMerge<'g> {
         self.scores.resize(k + 1, 0.0);
         mixture.groups.weigh(i, &mut self.scores);
         self.scores.truncate(k);
-        let b = if rng.random::<f64>() < UNIFORM {
-            (a + 1 + rng.random_range(0..k - 1)) % k
-        } else {
-            self.scores[a] = f64::NEG_INFINITY;
-            draw_ln_weights(&self.scores, rng)
-        };
+        let b = draw_other(&mut self.scores, a, rng);
         let ln_chosen = ln_choice(&mut self.scores, a, b);
         let j = nth_member(mixture.labels, b, rng.random_range(0..mixture.labels.size(b)));
         let pair = [i, j];
@@ -308,11 +302,6 @@ impl<'g> SplitMerge<'g> {
     }
 }
 
-/// log (n-1)/n_b, from the sizes of a and b.
-fn ln_pairs([a, b]: [usize; 2]) -> f64 {
-    ((a + b - 1) as f64 / b as f64).ln()
-}
-
 /// log f/(1-f) for f ~ Beta(b, a), as a ratio of Gamma draws: f itself may round to 0 or 1.
 fn draw_ln_odds(sizes: [usize; 2], rng: &mut Rng) -> f64 {
     let [a, b] = sizes.map(|size| {
@@ -329,39 +318,9 @@ fn ln_beta_density(ln_odds: f64, [a, b]: [usize; 2]) -> f64 {
     ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) - (b - 1.0) * softplus(-ln_odds) - (a - 1.0) * softplus(ln_odds)
 }
 
-/// log(1 + exp(x)).
-fn softplus(x: f64) -> f64 {
-    if x > 30.0 { x } else { x.exp().ln_1p() }
-}
-
-/// log w_b = log [u / (K-1) + (1 - u) p_b(x_i) / sum over c != a of p_c(x_i)]; `scores` are log p_c for all K groups.
-fn ln_choice(scores: &mut [f64], a: usize, b: usize) -> f64 {
-    scores[a] = f64::NEG_INFINITY;
-    let fitting = (scores[b] - ln_sum_exp(scores)).exp();
-    (UNIFORM / (scores.len() - 1) as f64 + (1.0 - UNIFORM) * fitting).ln()
-}
-
 fn may_open(seats: &dyn Seats, scores: &mut Vec<f64>) -> bool {
     scores.clear();
     scores.resize(seats.n_groups() + 1, 0.0);
     seats.weigh(scores);
     scores[seats.n_groups()] > f64::NEG_INFINITY
-}
-
-fn nth_member(labels: &LiveLabels, group: usize, n: usize) -> usize {
-    (0..labels.n_rows()).filter(|&row| labels.group(row) == group).nth(n).expect("as many rows as the group has")
-}
-
-fn logistic(ln_odds: f64) -> f64 {
-    1.0 / (1.0 + (-ln_odds).exp())
-}
-
-fn shuffle(rows: &mut [usize], rng: &mut Rng) {
-    for i in (1..rows.len()).rev() {
-        rows.swap(i, rng.random_range(0..=i));
-    }
-}
-
-fn poll(visited: usize, watch: &dyn Watch) -> ControlFlow<()> {
-    if visited.is_multiple_of(ROWS_PER_POLL) { watch.step(&Step::Chunk) } else { ControlFlow::Continue(()) }
 }

@@ -9,8 +9,8 @@
 use super::tables::{Counts, redraw};
 use super::{Hdp, HdpValues, StateWeights};
 use crate::prior::Seats;
-use crate::random::Rng;
-use crate::special::ln_gamma;
+use crate::random::{Rng, draw_ln_gamma};
+use crate::special::{ln_gamma, ln_sum_exp};
 use crate::structure::Sequences;
 
 /// A row that is out.
@@ -131,6 +131,29 @@ impl HdpSeats {
         (slot != OUT).then_some(slot as usize)
     }
 
+    /// The weight of a state for a row that is out, between a row of counts and a slot.
+    fn weight(&self, slot: usize, from: usize, after: Option<usize>) -> f64 {
+        let (alpha, kappa) = (self.values.alpha(), self.values.kappa());
+        // The start row weighs by its own concentration and stays nowhere.
+        let stays = from.checked_sub(1) == Some(slot);
+        let share = if from == 0 { self.values.start } else { alpha };
+        let into = self.counts[from * self.stride + slot];
+        let mut weight = into + share * self.weights[slot] + if stays { kappa } else { 0.0 };
+        if let Some(to) = after {
+            let same = if to == slot { kappa + f64::from(stays) } else { 0.0 };
+            weight *= self.counts[(slot + 1) * self.stride + to] + alpha * self.weights[to] + same;
+            weight /= self.totals[slot + 1] + alpha + kappa + f64::from(stays);
+        }
+        weight
+    }
+
+    /// Log odds of the second of two states for a row that is out, as `weigh` has them; the row before must be in.
+    pub(crate) fn ln_odds(&self, row: usize, groups: [usize; 2]) -> f64 {
+        let from = self.before(row).expect("the row before is in");
+        let [a, b] = groups.map(|group| self.weight(self.slot_of_group[group] as usize, from, self.after(row)));
+        (b / a).ln()
+    }
+
     /// Counts the transitions to and from a row in `slot` that go to rows that are in, `by` times.
     fn change(&mut self, slot: usize, row: usize, by: f64) {
         if let Some(from) = self.before(row) {
@@ -141,6 +164,55 @@ impl HdpSeats {
             self.counts[(slot + 1) * self.stride + to] += by;
             self.totals[slot + 1] += by;
         }
+    }
+
+    /// Whether a row is the first of its sequence.
+    pub(crate) fn is_first(&self, row: usize) -> bool {
+        self.is_first[row]
+    }
+
+    /// A state without weight, until `redraw` gives it some.
+    pub(crate) fn open_without_weight(&mut self) {
+        if self.free.is_empty() {
+            self.grow();
+        }
+        if let Some(slot) = self.free.pop() {
+            self.weights[slot as usize] = 0.0;
+            self.slot_of_group.push(slot);
+        }
+    }
+
+    /// Draws the weights of some states and what is left for new ones, their sum s held, from s Dirichlet(1 + gamma/L, ..,
+    /// gamma (L-K)/L): as if each state had been found once. The log density of the draw.
+    pub(crate) fn redraw(&mut self, groups: &[usize], rng: &mut Rng) -> f64 {
+        let (shapes, total) = self.shapes_and_sum(groups);
+        let ln_draws: Vec<f64> = shapes.iter().map(|&shape| draw_ln_gamma(shape, rng)).collect();
+        let ln_total = ln_sum_exp(&ln_draws);
+        let parts = ln_draws.iter().map(|ln| ((ln - ln_total).exp() * total).max(f64::MIN_POSITIVE));
+        let mut parts: Vec<f64> = parts.collect();
+        self.new = if parts.len() > groups.len() { parts.pop().unwrap_or(0.0) } else { 0.0 };
+        for (&group, part) in groups.iter().zip(parts) {
+            self.weights[self.slot_of_group[group] as usize] = part;
+        }
+        self.ln_redrawn(groups)
+    }
+
+    /// The log density with which `redraw` gives the present weights.
+    pub(crate) fn ln_redrawn(&self, groups: &[usize]) -> f64 {
+        let (shapes, total) = self.shapes_and_sum(groups);
+        let weights = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]).chain([self.new]);
+        let parts = shapes.iter().zip(weights).map(|(a, weight)| (a - 1.0) * (weight / total).ln() - ln_gamma(*a));
+        // Of as many coordinates as there are parts but one.
+        parts.sum::<f64>() + ln_gamma(shapes.iter().sum()) - (shapes.len() - 1) as f64 * total.ln()
+    }
+
+    /// The shapes of `redraw`, without what is left where nothing can be, and the sum of the weights.
+    fn shapes_and_sum(&self, groups: &[usize]) -> (Vec<f64>, f64) {
+        let gamma = self.values.gamma;
+        let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, self.n_groups()));
+        let shapes = groups.iter().map(|_| 1.0 + each).chain((rest > 0.0).then_some(rest));
+        let states = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]);
+        (shapes.collect(), states.sum::<f64>() + self.new)
     }
 
     fn is_full(&self) -> bool {
@@ -167,13 +239,10 @@ impl Seats for HdpSeats {
     }
 
     fn open(&mut self) {
-        if self.free.is_empty() {
-            self.grow();
-        }
         let (part, new) = self.hdp.split(self.values.gamma, self.n_groups(), self.new, &mut self.rng);
-        if let Some(slot) = self.free.pop() {
+        self.open_without_weight();
+        if let Some(&slot) = self.slot_of_group.last() {
             self.weights[slot as usize] = part;
-            self.slot_of_group.push(slot);
         }
         self.new = new;
     }
@@ -202,24 +271,12 @@ impl Seats for HdpSeats {
 
     fn weigh(&self, out: &mut [f64]) {
         let (alpha, kappa) = (self.values.alpha(), self.values.kappa());
-        // The start row weighs by its own concentration and stays nowhere.
         let from = self.before(self.out).expect("one row is out, its neighbours are in");
-        let staying = from.checked_sub(1);
-        let share = if from == 0 { self.values.start } else { alpha };
         let after = self.after(self.out);
-        let into = &self.counts[from * self.stride..];
         for (out, &slot) in out.iter_mut().zip(&self.slot_of_group) {
-            let slot = slot as usize;
-            let stays = staying == Some(slot);
-            let mut weight = into[slot] + share * self.weights[slot] + if stays { kappa } else { 0.0 };
-            if let Some(to) = after {
-                let same = if to == slot { kappa + f64::from(stays) } else { 0.0 };
-                weight *= self.counts[(slot + 1) * self.stride + to] + alpha * self.weights[to] + same;
-                weight /= self.totals[slot + 1] + alpha + kappa + f64::from(stays);
-            }
-            *out += weight.ln();
+            *out += self.weight(slot as usize, from, after).ln();
         }
-        let mut new = share * self.new;
+        let mut new = if from == 0 { self.values.start } else { alpha } * self.new;
         if let Some(to) = after {
             new *= alpha * self.weights[to] / (alpha + kappa);
         }

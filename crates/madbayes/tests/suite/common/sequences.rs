@@ -92,12 +92,19 @@ pub fn exact_posterior(likelihood: Likelihood, hdp: &Hdp, sequences: &Sequences)
     all.iter().zip(joint).map(|(p, j)| (CompactPartition::from(p), (j - total).exp())).collect()
 }
 
-/// Total variation between the exact posterior and two chains.
-pub fn total_variation(likelihood: Likelihood, prior: Hdp, lengths: &[usize], method: HmmMethod, sweeps: usize) -> f64 {
+/// Total variation between the exact posterior and two chains with so many split-merge proposals after each sweep.
+pub fn total_variation(
+    likelihood: Likelihood,
+    prior: Hdp,
+    lengths: &[usize],
+    method: HmmMethod,
+    split_merge: usize,
+    sweeps: usize,
+) -> f64 {
     let sequences = Sequences::new(lengths, lengths.iter().sum()).unwrap();
     let mut exact = exact_posterior(likelihood, &prior, &sequences);
     let schedule = Schedule { sweeps, burn_in: 100, thin: 1 };
-    let sampler = HmmSampler { prior, method, schedule, chains: 2, ..HmmSampler::default() };
+    let sampler = HmmSampler { prior, method, schedule, split_merge, chains: 2, ..HmmSampler::default() };
     let mut chains = vec![];
     likelihood
         .with_emissions(&likelihood.rows(sequences.n_rows()), &mut |make| {
@@ -153,8 +160,7 @@ pub fn joint_test(
         likelihood
             .with_emissions(rows, &mut |make| {
                 let (prior, weighted) = ((prior, *values), Some(weights.clone()));
-                let groups = make()?;
-                let mut kernel = HmmKernel::new(states, prior, weighted, &sequences, sticks.clone(), method, groups);
+                let mut kernel = HmmKernel::new(states, prior, weighted, &sequences, sticks.clone(), method, make)?;
                 let _ = kernel.step(rng, &Unwatched);
                 *states = kernel.states();
                 (*weights, *values) = (kernel.seats().weights(), *kernel.seats().values());
