@@ -81,7 +81,8 @@ fn discriminative_sweep_of_counts(bencher: Bencher, threads: usize) {
     let values = pictures();
     let counts = Counts::from_rows(Rows::new(&values, COLUMNS).expect("rows")).expect("counts");
     let inputs = Inputs::from_counts(&counts);
-    let separation = Separation::new(Discriminative::new(Factor::Logistic), &inputs, 0, &Unwatched).expect("not stopped");
+    let separation =
+        Separation::new(Discriminative::new(Factor::Logistic), &inputs, 0, &Unwatched).expect("not stopped");
     let mut hyperplanes = separation.hyperplanes(0, 0, Workers::new(threads));
     hyperplanes.begin(CLUSTERS);
     let mut labels = LiveLabels::new(&(0..ROWS).map(|row| (row % CLUSTERS) as u32).collect::<Vec<_>>());
