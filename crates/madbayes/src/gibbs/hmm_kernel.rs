@@ -45,7 +45,7 @@ pub struct HmmKernel<'g> {
     sequences: Sequences,
 }
 
-/// Split-merge proposals of states after each sweep. Large states have fewer: see [`PROPOSED`].
+/// Split-merge proposals of states after each sweep. Large states have fewer, so that they cost about half a sweep.
 pub const STATE_SPLIT_MERGE: usize = 8;
 
 /// The rows of all proposals of a sweep are on average no more than this share of all rows, or than so many for each.
