@@ -297,7 +297,9 @@ class DPMeans(_Centres):
     init : {"++", "mean"} or array-like of shape (n_centres, n_features), default="++"
         Where a run begins; "++" for counts.
     n_init : int or "auto", default="auto"
-        Number of runs, the best is kept. "auto": many for tiny data, one for large.
+        Number of runs, the best is kept. "auto": many for tiny data, one for large. With a penalty and more than a few hundred
+        rows "auto" is also quick: a number, be it 1, tries moves that do not pay at once, too, and takes longer for an
+        objective that is often a few parts in a thousand lower.
     max_iter : int, default=300
         Most passes of one run.
     tol : float, default=1e-6

@@ -12,6 +12,7 @@ mod clusters;
 mod features;
 mod galaxies;
 mod sampler;
+mod state_starts;
 mod states;
 
 use anyhow::{Context, Result, bail};
@@ -42,6 +43,7 @@ const STUDIES: &[Study] = &[
     ("states-posterior", states::posterior),
     ("states-geweke", states::geweke),
     ("states-recovery", states::recovery),
+    ("states-starts", state_starts::starts),
 ];
 
 /// Pages for users, in docs/ itself.

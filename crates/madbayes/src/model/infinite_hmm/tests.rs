@@ -36,9 +36,10 @@ fn states_of_several_sequences_are_found_with_nothing_given(
     let truth = Partition::from_labels(sample.labels);
     assert!(adjusted_rand_index(&truth, &fit.estimate).unwrap() > 0.98);
     assert!(fit.certainty.iter().all(|c| (0.3..=1.0).contains(c)));
-    // A row or two may have a state of their own.
+    // A few rows far out may have states of their own.
     let (k, sizes) = (fit.estimate.n_groups(), fit.estimate.sizes());
-    assert!((3..=4).contains(&k) && sizes.iter().filter(|size| **size > 20).count() == 3, "{sizes:?}");
+    let far_out: usize = sizes.iter().filter(|size| **size <= 20).sum();
+    assert!(sizes.iter().filter(|size| **size > 20).count() == 3 && far_out <= 3, "{sizes:?}");
     for state in (0..k).filter(|&state| sizes[state] > 20) {
         let stay = fit.model.transitions[state * k + state];
         assert!((0.85..0.995).contains(&stay), "{stay}");
