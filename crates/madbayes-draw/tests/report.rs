@@ -133,8 +133,9 @@ fn features_with_all_their_numbers_are_in_the_page() {
     let data = Data::new(Rows::new(&rows, 2).unwrap()).unwrap();
     let allocation = Allocation::from_bools(12, 2, (0..12).flat_map(|n| [n % 2 == 1, n / 2 % 2 == 1]));
     let names = ["a".to_string(), "b".to_string()];
-    let components = least_squares_components(&data, &allocation);
-    assert_eq!(components, [4.0, 0.0, 0.0, -3.0]);
+    let components = [4.0, 0.0, 0.0, -3.0];
+    let found = least_squares_components(&data, &allocation);
+    assert!(found.iter().zip(&components).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
     let features = FeatureOverview::new(&FeaturedRows {
         data: &data,
         originals: data.rows(),
