@@ -10,15 +10,17 @@ use crate::random::Rng;
 use crate::watch::Silently;
 use rand::RngExt;
 
-/// Rows of the first sample: what it costs is small beside one pass over data that are sampled.
+/// Rows of the first sample, and the numbers in it: what it costs is small beside what all rows cost.
 const SAMPLE: usize = 1 << 13;
+const SAMPLED_NUMBERS: usize = 1 << 22;
 /// A sample with fewer rows for each cluster is not large enough to tell how many there are.
 const ROWS_FOR_EACH: usize = 8;
 
 impl<T: Real> Run<'_, T> {
     /// Better centres than these to begin all rows with, relative to the reference point, K x D.
     pub fn grown(&self, mut offsets: Vec<f64>, rng: &mut Rng) -> Vec<f64> {
-        let (data, mut rows) = (self.data, SAMPLE);
+        let data = self.data;
+        let mut rows = SAMPLE.min(SAMPLED_NUMBERS / data.n_columns()).max(ROWS_FOR_EACH);
         while rows * 2 <= data.n_rows() {
             let step = data.n_rows() / rows;
             let numbers: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
