@@ -21,7 +21,10 @@ const WORKLOADS: [(&str, &str); 8] = [
     ("b", "1,000,000 x 8, 200 clusters that overlap"),
 ];
 
-/// Measures and writes the table. `extra` goes to the script: `--workloads a d`, `--reps 1`.
+/// Seconds after which a package is given up, unless `--cap` says otherwise.
+const CAP: &str = "150";
+
+/// Measures and writes the table. `extra` goes to the script: `--workloads a d`, `--reps 1`, `--cap 60`.
 pub fn compare(extra: &[String]) -> Result<()> {
     let script = root().join(SCRIPT);
     if !script.is_file() {
@@ -37,17 +40,19 @@ pub fn compare(extra: &[String]) -> Result<()> {
     }
     let mut measure = Command::new("python3");
     measure.arg(&script).arg("run").arg(&folder).arg("--python").arg(&python).arg("--json").arg(&rows);
+    measure.args(["--cap", CAP]);
     if !extra.iter().any(|word| word == "--workloads") {
         measure.arg("--workloads").args(WORKLOADS.map(|(name, _)| name));
     }
     run(measure.args(extra))?;
     let text = std::fs::read_to_string(&rows)?;
-    let page = page(&serde_json::from_str::<Vec<Value>>(&text)?)?;
+    let cap = extra.iter().position(|word| word == "--cap").and_then(|at| extra.get(at + 1));
+    let page = page(&serde_json::from_str::<Vec<Value>>(&text)?, cap.map_or(CAP, String::as_str))?;
     std::fs::write(root().join("docs/peers.md"), page).context("cannot write docs/peers.md")
 }
 
 /// One table for each number of threads: a line for each package, a column for each workload.
-fn page(rows: &[Value]) -> Result<String> {
+fn page(rows: &[Value], cap: &str) -> Result<String> {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_string();
     let threads: Vec<u64> = {
         let mut all: Vec<u64> = rows.iter().filter_map(|row| row["threads"].as_u64()).collect();
@@ -56,46 +61,71 @@ fn page(rows: &[Value]) -> Result<String> {
         all
     };
     let mut peers: Vec<String> = Vec::new();
-    let mut cells: BTreeMap<(u64, String, String), String> = BTreeMap::new();
+    let mut cells: BTreeMap<(String, String, String), String> = BTreeMap::new();
     for row in rows {
-        let peer = text(row, "peer");
+        let (peer, workload) = (text(row, "peer"), text(row, "workload"));
         if !peers.contains(&peer) {
             peers.push(peer.clone());
         }
-        let time = if row["threads"] == 1 { "cpu" } else { "wall" };
-        let cell = match (row[time].as_f64(), row["k"].as_u64(), row["objective"].as_f64()) {
+        let threads = row["threads"].as_u64().context("threads")?;
+        let seconds = row[if threads == 1 { "cpu" } else { "wall" }].as_f64();
+        let cell = match (seconds, row["k"].as_u64(), row["objective"].as_f64()) {
             (Some(seconds), Some(k), Some(objective)) => format!("{seconds:.4} / {k} / {objective:.4e}"),
             _ => "-".to_string(),
         };
-        cells.insert((row["threads"].as_u64().context("threads")?, peer, text(row, "workload")), cell);
+        cells.insert((heading(threads), peer.clone(), workload.clone()), cell);
+        if let Some(memory) = row["extra_mb"].as_f64().filter(|_| threads == 1) {
+            cells.insert((MEMORY.to_string(), peer, workload), format!("{memory:.0}"));
+        }
     }
     let measured = |name: &str| rows.iter().any(|row| row["workload"] == name);
     let workloads: Vec<_> = WORKLOADS.iter().filter(|(name, _)| measured(name)).collect();
-    let mut page = String::from(
-        "# Beside other packages\n\nWritten by `cargo xtask bench --peers`. Simulated clusters, float32, the same penalty for all that \
-         find K by themselves; the others are given the true K, which is an advantage. Seconds (median of the seeds) / clusters / \
-         objective of the worst seed, sum of squares + (K - 1) penalty. `-`: not within 150 s.\n\n",
+    let mut page = format!(
+        "# Beside other packages\n\nWritten by `cargo xtask bench --peers` on {}. Simulated clusters, float32, the same penalty for \
+         all that find K by themselves; the others are given the true K, which is an advantage. Seconds (median of the seeds) / clusters / \
+         objective of the worst seed, sum of squares + (K - 1) penalty. `-`: not within {cap} s.\n\n",
+        processor(),
     );
     for (name, what) in &workloads {
         page += &format!("- {name}: {what}\n");
     }
-    for threads in threads {
-        let time = if threads == 1 {
-            "One thread, CPU seconds".to_string()
-        } else {
-            format!("{threads} threads, wall seconds")
-        };
-        page += &format!("\n{time}:\n\n| |");
+    for table in threads.into_iter().map(heading).chain([MEMORY.to_string()]) {
+        page += &format!("\n{table}:\n\n| |");
         workloads.iter().for_each(|(name, _)| page += &format!(" {name} |"));
         page += &format!("\n|---|{}\n", "---|".repeat(workloads.len()));
         for peer in &peers {
             page += &format!("| {peer} |");
             for (name, _) in &workloads {
-                let cell = cells.get(&(threads, peer.clone(), (*name).to_string()));
+                let cell = cells.get(&(table.clone(), peer.clone(), (*name).to_string()));
                 page += &format!(" {} |", cell.map_or("", String::as_str));
             }
             page += "\n";
         }
     }
     Ok(page)
+}
+
+const MEMORY: &str =
+    "Memory beyond the data, MB, by which the peak of the process rises in its first fit on one thread";
+
+fn heading(threads: u64) -> String {
+    if threads == 1 { "One thread, CPU seconds".to_string() } else { format!("{threads} threads, wall seconds") }
+}
+
+/// What the machine calls its processor.
+fn processor() -> String {
+    let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has = |feature: &str| told.lines().any(|line| line.starts_with("flags") && line.contains(feature));
+    let name = told
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map(|name| name.trim_start_matches([' ', '\t', ':']));
+    let vectors = if has(" avx512f") {
+        "AVX-512"
+    } else if has(" avx2") {
+        "AVX2"
+    } else {
+        "no AVX2"
+    };
+    format!("{} ({vectors})", name.unwrap_or("an unknown processor"))
 }
