@@ -75,12 +75,7 @@ fn distance(chains: &[HmmChain], exact: &HashMap<CompactPartition, f64>) -> f64 
     left.values().map(|difference| difference.abs() / 2.0).sum()
 }
 
-#[rstest]
-fn state_sequences_have_their_exact_posterior(
-    #[values(Factor::Svm, Factor::Logistic)] factor: Factor,
-    #[values(prior(), sticky_and_capped())] prior: Hdp,
-    #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
-) {
+fn assert_exact(factor: Factor, prior: Hdp, method: HmmMethod) {
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
     let separation = separation(&inputs, Discriminative { scale: SCALE, ..Discriminative::new(factor) });
     let exact = exact(factor, &prior);
@@ -91,6 +86,19 @@ fn state_sequences_have_their_exact_posterior(
     // The term is no formality: without it the posterior is another.
     let plain = distance(&run(&of(10_000), None, None), &exact);
     assert!(plain > 0.04, "{plain}");
+}
+
+#[rstest]
+fn state_sequences_have_their_exact_posterior(
+    #[values(Factor::Svm, Factor::Logistic)] factor: Factor,
+    #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
+) {
+    assert_exact(factor, prior(), method);
+}
+
+#[test]
+fn sticky_state_sequences_of_at_most_three_states_have_their_exact_posterior() {
+    assert_exact(Factor::Logistic, sticky_and_capped(), HmmMethod::Direct);
 }
 
 #[rstest]
