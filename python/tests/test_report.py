@@ -137,7 +137,7 @@ def test_the_slider_shows_the_numbers_of_the_path(browser, blobs, cluster_page):
             numbers = [float(word.strip(";")) for word in said.split() if word.strip(";")[0].isdigit()]
             ends = [row["penalty_low"], *([row["penalty_high"]] if np.isfinite(row["penalty_high"]) else []), row["loss"]]
             assert numbers == [shown_number(x) for x in ends], said
-        marks = {mark.inner_text(): int(mark.get_attribute("data-k")) for mark in page.locator(".strip .mark").all()}
+        marks = {mark.text_content(): int(mark.get_attribute("data-k")) for mark in page.locator(".strip .mark").all()}
         assert {text.split(":")[0].split()[0]: k for text, k in marks.items()} == {
             "\u2605": known.best_k,
             **{f"#{place + 2}": k for place, k in enumerate(known.runners_up)},
@@ -460,7 +460,7 @@ def test_a_sampler_shows_traces_histogram_and_rows_that_go_together(browser, blo
         share = 100 * np.mean(model.n_clusters_trace_[:, model.burn_in_ :] == model.n_clusters_)
         assert f"The {model.n_clusters_} clusters shown are those of the labels with the least expected variation" in said
         assert f"{share:.0f}% of the sweeps" in said
-        ticks = [float(tick) for tick in page.locator("#traces figure").first.locator(".tick").all_inner_texts()]
+        ticks = [float(tick) for tick in page.locator("#traces figure").first.locator(".tick").all_text_contents()]
         assert len(ticks) > 2 and all(tick.is_integer() for tick in ticks)
         rows = page.locator("#histogram tbody tr").all()
         shown = {int(r.locator("th").inner_text()): r.locator("td").first.inner_text() for r in rows}

@@ -53,7 +53,7 @@ fn rows_fit_worst_by_the_measure_of_the_model() {
     let stripe = |at: f64| (0..21).map(move |i| format!("{},{}\n", i - 10, at + 0.01 * f64::from(i % 3)));
     let rows: String = stripe(0.0).chain(std::iter::once("0,1\n".to_string())).chain(stripe(50.0)).collect();
     let (folder, options) = (folder_of_blobs(), "--clusters 2 --covariance-prior 0.5 --covariance-penalty 5");
-    folder.write("stripes.csv", &format!("x,y\n{rows}"));
+    folder.write("stripes.csv", format!("x,y\n{rows}"));
     folder.text(&format!("cluster stripes.csv --covariance full {options} --report r.html --quiet"));
     let clusters = &data_of(&folder.read("r.html"))["clusters"];
     assert_eq!(clusters["measure"], "squared Mahalanobis distance");
