@@ -10,7 +10,7 @@ from ._arguments import number_of, progress_of, seed_of, threads_of
 from ._chains import LARGEST_R_HAT, schedule_of, warn_disagreement
 from ._estimator import raise_if_interrupted
 from ._features import FeatureEstimator
-from ._report import NO_PATH, Seen, chains, page, seen
+from ._report import NO_PATH, Seen, chains, keep_run, page
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -138,7 +138,7 @@ class IndianBuffet(FeatureEstimator):
         total = options["n_sweeps"] * options["n_chains"]
         with progress_of(self.verbose, unit="sweep", total=total, groups="features") as progress:
             learned = _core.fit_buffet(rows, self._columns(), options, progress)
-        self._seen = seen(rows, begin)
+        keep_run(self, rows, begin, options["seed"])
         self._keep(learned)
         for name in ("mass", "noise", "scale"):
             setattr(self, f"{name}_", learned[name])
@@ -158,5 +158,6 @@ class IndianBuffet(FeatureEstimator):
     def _report_page(self, rows: Seen) -> tuple[dict[str, Any], float, Any]:
         more = {"Mass": self.mass_, "Noise": self.noise_, "Scale": self.scale_}
         shown = page(self, "feature", self.n_components_, rows, more, NO_PATH["sampled"])
+        shown["estimate"] = "the most probable state of all chains"
         loss = float(((rows.rows - self.inverse_transform(self.allocation_)) ** 2).sum())
         return shown, loss, chains(self.n_components_trace_, self.log_joint_trace_, self.burn_in_, self.r_hat_)

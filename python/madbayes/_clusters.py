@@ -26,7 +26,7 @@ from ._arguments import (
 )
 from ._counts import DIVERGENCES, checked_rows, count_rows, divergences
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
-from ._report import NO_PATH, page, rows_of, seen, truth_of, write_clusters
+from ._report import NO_PATH, keep_run, page, rows_of, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -108,7 +108,7 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 learned = _core.fit_counts(counts, self._columns(), options, progress)
             else:
                 learned = _core.fit(rows, weights, options, progress)
-        self._seen = seen(rows, begin, weights)
+        keep_run(self, rows, begin, options["seed"], weights)
         self._learn(learned, options["seed"])
         return self
 
@@ -236,16 +236,31 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         check_is_fitted(self, "labels_")
         rows = rows_of(self, X, len(self.labels_))
         counts, k = self._of_counts(), len(self.cluster_centers_)
+        streamed = hasattr(self, "_stream_state")
         penalty, rule = getattr(self, "penalty_", None), getattr(self, "penalty", None)
-        more = {"Penalty": penalty, "Loss": self.inertia_, "Objective": getattr(self, "objective_", None)}
-        shown = page(self, "cluster", k, rows, more, NO_PATH["other" if counts else "long"])
+        of_all = " of all rows seen" if streamed else ""
+        more = {"Penalty": penalty, f"Loss{of_all}": self.inertia_, f"Objective{of_all}": getattr(self, "objective_", None)}
+        shown = page(self, "cluster", k, rows, more, NO_PATH["stream" if streamed else "other" if counts else "long"])
         shown.update(
-            path=not counts,
-            choose=rule == "auto" and self.n_clusters is None,
+            # A stream has no path: what came before the last batch is not there to be clustered anew.
+            path=not counts and not streamed,
+            choose=rule == "auto" and self.n_clusters is None and not streamed,
             max_clusters=getattr(self, "max_clusters", None),
-            penalties=getattr(self, "penalty_range_", None),
+            penalties=None if streamed else getattr(self, "penalty_range_", None),
             truth=truth_of(labels, len(self.labels_)),
         )
+        if streamed:
+            here = len(np.unique(self.labels_))
+            shown["sentences"] = [
+                f"These are the {k:,} clusters of all rows of the stream; {here:,} of them have rows in the last batch, and this "
+                f"page shows the {len(self.labels_):,} rows of that batch alone."
+            ]
+        if counts:
+            own = np.zeros(len(self.labels_))
+            for cluster, centre in enumerate(self.cluster_centers_):
+                mine = np.flatnonzero(self.labels_ == cluster)
+                own[mine] = divergences(rows.rows[mine], centre[None])[:, 0]
+            shown["row_losses"] = ("Kullback-Leibler divergence (nats)", own.tolist())
         write_clusters(path, rows, self.labels_, counts, shown)
 
     def __sklearn_tags__(self) -> Any:
@@ -455,7 +470,7 @@ class DPMeans(_Centres):
             options["penalty"] = self.penalty_
         learned = stream.update(rows, weights_of(sample_weight, len(rows)), options)
         self._stream_state = stream.state()
-        self._seen = seen(rows, begin, weights_of(sample_weight, len(rows)))
+        keep_run(self, rows, begin, options["seed"], weights_of(sample_weight, len(rows)))
         self._learn(learned, options["seed"])
         return self
 

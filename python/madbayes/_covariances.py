@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._arguments import check_cluster_numbers, check_runs, number_of, penalty_of, progress_of, seed_of, threads_of, weights_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
-from ._report import NO_PATH, page, rows_of, seen, truth_of, write_clusters
+from ._report import NO_PATH, keep_run, page, rows_of, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -256,7 +256,7 @@ class FullCovarianceMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         weights = weights_of(sample_weight, len(rows))
         with progress_of(self.verbose) as progress:
             learned = _core.fit_covariances(rows, weights, self._columns(), options, progress)
-        self._seen = seen(rows, begin, weights)
+        keep_run(self, rows, begin, options["seed"], weights)
         self._model = learned["model"]
         self.labels_: Labels = learned["labels"]
         self._keep(learned)
@@ -361,6 +361,11 @@ class FullCovarianceMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clu
         more = {"Penalty": self.penalty_, "Covariance penalty": self.covariance_penalty_, "Objective": self.objective_}
         shown = page(self, "cluster", self.n_clusters_, rows, more, NO_PATH["other"])
         shown["truth"] = truth_of(labels, len(self.labels_))
+        own = np.zeros(len(self.labels_))
+        for k, (centre, covariance) in enumerate(zip(self.cluster_centers_, self.covariances_, strict=True)):
+            gaps = rows.rows[self.labels_ == k] - centre
+            own[self.labels_ == k] = (gaps * np.linalg.solve(covariance, gaps.T).T).sum(axis=1)
+        shown["row_losses"] = ("squared Mahalanobis distance", own.tolist())
         write_clusters(path, rows, self.labels_, False, shown)
 
     def __sklearn_tags__(self) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from . import _core
 from ._arguments import is_count, number_of, penalty_of, progress_of, seed_of, threads_of
 from ._estimator import Estimator, raise_if_interrupted, warn_unconverged
-from ._report import NO_PATH, Seen, page, picture_of, rows_of, seen, write
+from ._report import NO_PATH, Seen, keep_run, page, picture_of, rows_of, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class FeatureEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estima
         X : array-like, default=None
             The rows of the fit, where they are not kept: after unpickling.
         shape : (height, width) or (height, width, channels), default=None
-            Where rows are pictures, from 0, black, to 1.
+            Where rows are pictures, from 0, black, to 1, or to the brightest where they go beyond.
         """
         check_is_fitted(self, "allocation_")
         rows = rows_of(self, X, len(self.allocation_))
@@ -183,7 +183,7 @@ class _Hard(FeatureEstimator):
         options = self._options()
         with progress_of(self.verbose, groups="features") as progress:
             learned = _core.fit_features(rows, self._columns(), options, progress)
-        self._seen = seen(rows, begin)
+        keep_run(self, rows, begin, options["seed"])
         self._keep(learned)
         self.reconstruction_err_ = learned["loss"]
         self.objective_ = learned["objective"]

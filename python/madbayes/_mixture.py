@@ -24,7 +24,7 @@ from ._chains import (
 )
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
-from ._report import NO_PATH, chains, page, rows_of, seen, truth_of, write_clusters
+from ._report import ESTIMATES, NO_PATH, chains, keep_run, page, rows_of, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -288,7 +288,7 @@ class DPMixture(ClusterMixin, Estimator):
                 learned = _core.fit_count_mixture(count_rows(rows), self._columns(), options, earlier, progress)
             else:
                 learned = _core.fit_mixture(rows, self._columns(), options, earlier, progress)
-        self._seen = seen(rows, begin)
+        keep_run(self, rows, begin, options["seed"])
         self.labels_ = learned["labels"]
         self.n_clusters_ = learned["n_clusters"]
         self.certainty_ = learned["certainty"]
@@ -437,7 +437,7 @@ class DPMixture(ClusterMixin, Estimator):
             "Largest log joint": float(self.log_joint_trace_.max()),
         }
         shown = page(self, "cluster", self.n_clusters_, rows, more, NO_PATH["sampled"])
-        shown["truth"] = truth_of(labels, len(self.labels_))
+        shown.update(truth=truth_of(labels, len(self.labels_)), estimate=ESTIMATES[self.loss])
         of_chains = chains(
             self.n_clusters_trace_, self.log_joint_trace_, self.burn_in_, self.r_hat_, self.draws_, self.certainty_
         )

@@ -171,6 +171,9 @@ class PenaltyPath:
             "answer": f"{self.best_k:,} {group}{'' if self.best_k == 1 else 's'}",
             "group": group,
             "no_slider": NO_PATH["long"],
+            "all_rows": f"{'labels' if self.kind == 'clusters' else 'allocation'}(k) of the path has all of them.",
+            "estimate": "",
+            "sentences": [],
             "run": facts(f"penalty_path(X, kind={self.kind!r})", self._rows.shape, more, float("nan")),
             "columns": self._columns,
             "path": True,
@@ -178,6 +181,7 @@ class PenaltyPath:
             "max_clusters": None,
             "penalties": self.penalty_range,
             "truth": None,
+            "row_losses": None,
             "sequences": None,
             **self._search,
         }

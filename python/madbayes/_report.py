@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._arguments import seed_of, threads_of
+from ._arguments import threads_of
 from ._counts import count_rows
 
 if TYPE_CHECKING:
@@ -19,13 +19,22 @@ if TYPE_CHECKING:
 NO_PATH = {
     "sampled": "A sampler has no penalty to move: the numbers that its draws have are below.",
     "other": "There is no slider over other penalties here: a path is of round clusters compared by distance.",
+    "stream": "There is no slider over other penalties here: of the rows before the last batch only summaries are kept.",
     "long": "There is no slider over other penalties here, since a path takes long for so many rows: penalty='auto' has one.",
+}
+
+# Where an estimator keeps the groups of all rows.
+KEPT = {"cluster": "labels_", "feature": "allocation_", "state": "states_"}
+# How the groups shown are taken from the draws of a sampler, by the name of the loss.
+ESTIMATES = {
+    "variation-of-information": "the labels with the least expected variation of information from the draws",
+    "binder": "the labels with the least expected Binder loss over the draws",
 }
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The rows of a fit, and how long it took."""
+    """The rows of a fit, or of the last batch of a stream, and how long it took."""
 
     rows: Any
     weights: Any
@@ -33,9 +42,15 @@ class Seen:
     seconds: float
 
 
-def seen(rows: Any, begin: float, weights: Any = None, lengths: list[int] | None = None) -> Seen:
-    """The rows of a fit that began at a time of ``perf_counter``."""
-    return Seen(rows, weights, lengths, perf_counter() - begin)
+def keep_run(
+    estimator: Any, rows: Any, begin: float, seed: int, weights: Any = None, lengths: list[int] | None = None
+) -> None:
+    """Keeps the rows and the seed of a fit that began at a time of ``perf_counter``.
+
+    A generator that is asked for a seed again gives another one: the seed of the fit is known only now.
+    """
+    estimator._seen = Seen(rows, weights, lengths, perf_counter() - begin)
+    estimator._seed = seed
 
 
 def rows_of(estimator: Any, X: ArrayLike | None, n_rows: int) -> Seen:
@@ -70,14 +85,18 @@ def facts(command: str, shape: tuple[int, ...], more: dict[str, Any], seconds: f
 
 def page(estimator: Any, group: str, k: int, rows: Seen, more: dict[str, Any], no_slider: str) -> dict[str, Any]:
     """What all pages have; a path is left out."""
-    run_facts = {**more, "Converged": "yes" if estimator.converged_ else "no", "Seed": seed_of(estimator.random_state)}
-    name = type(estimator).__name__
+    run_facts = {**more, "Converged": "yes" if estimator.converged_ else "no", "Seed": estimator._seed}
+    name, streamed = type(estimator).__name__, hasattr(estimator, "_stream_state")
+    command = f"{' '.join(repr(estimator).split())}.{'partial_fit' if streamed else 'fit'}(X)"
     return {
         "title": f"{group.capitalize()}s found by {name}",
         "answer": f"{k:,} {group}{'' if k == 1 else 's'}",
         "group": group,
         "no_slider": no_slider,
-        "run": facts(f"{' '.join(repr(estimator).split())}.fit(X)", rows.rows.shape, run_facts, rows.seconds),
+        "all_rows": f"{KEPT[group]} of the model has all of them.",
+        "estimate": "",
+        "sentences": [],
+        "run": facts(command, rows.rows.shape, run_facts, rows.seconds),
         "columns": estimator._columns(),
         "path": False,
         "choose": False,
@@ -86,8 +105,9 @@ def page(estimator: Any, group: str, k: int, rows: Seen, more: dict[str, Any], n
         "max_clusters": None,
         "penalties": None,
         "truth": None,
+        "row_losses": None,
         "sequences": None,
-        "seed": seed_of(estimator.random_state),
+        "seed": estimator._seed,
         "threads": threads_of(estimator.n_jobs),
     }
 

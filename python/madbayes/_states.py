@@ -24,7 +24,7 @@ from ._chains import (
 from ._counts import checked_rows, count_rows
 from ._estimator import Estimator, raise_if_interrupted
 from ._mixture import prior_options
-from ._report import NO_PATH, chains, page, rows_of, seen, truth_of, write_clusters
+from ._report import ESTIMATES, NO_PATH, chains, keep_run, page, rows_of, truth_of, write_clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -273,7 +273,7 @@ class InfiniteHMM(Estimator):
                 learned = _core.fit_count_states(count_rows(rows), cut, self._columns(), options, earlier, progress)
             else:
                 learned = _core.fit_states(rows, cut, self._columns(), options, earlier, progress)
-        self._seen = seen(rows, begin, lengths=cut)
+        keep_run(self, rows, begin, options["seed"], lengths=cut)
         self.states_ = learned["states"]
         self.certainty_ = learned["certainty"]
         self.draws_ = learned["draws"]
@@ -325,6 +325,7 @@ class InfiniteHMM(Estimator):
         }
         shown = page(self, "state", self.n_states_, rows, more, NO_PATH["sampled"])
         cut = _lengths(lengths) or rows.lengths or [len(self.states_)]
+        shown["estimate"] = ESTIMATES[self.loss]
         shown.update(truth=truth_of(labels, len(self.states_)), sequences=(cut, self.transmat_.ravel().tolist()))
         of_chains = chains(
             self.n_states_trace_, self.log_joint_trace_, self.burn_in_, self.r_hat_, self.draws_, self.certainty_

@@ -21,9 +21,9 @@ const OPTIONS: [&str; 10] = [
 
 /// The pictures: the page, its name in docs/, and the size of the window.
 const PICTURES: [(&str, &str, &str); 3] = [
-    ("madbayes-demo-clusters.html", "report-clusters.png", "900,1310"),
-    ("madbayes-demo-features.html", "report-features.png", "900,1020"),
-    ("mixture.html", "report-sampler.png", "900,1560"),
+    ("madbayes-demo-clusters.html", "report-clusters.png", "900,1330"),
+    ("madbayes-demo-features.html", "report-features.png", "900,1523"),
+    ("mixture.html", "report-sampler.png", "900,1812"),
 ];
 
 /// Where Chromium is, if it is here.

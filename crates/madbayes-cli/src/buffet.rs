@@ -116,6 +116,7 @@ fn page<'a>(
         model: &fit.model,
         choice: None,
         path: None,
+        estimate: "the most probable state of all chains",
         chains: Some(ChainOverview::new(&traces, schedule(arguments).burn_in, r_hat)),
         more: vec![
             ("Chains".into(), format!("{} of {} sweeps", arguments.chains, arguments.sweeps)),
@@ -237,13 +238,13 @@ fn series(chains: &[IbpChain], trace: impl Fn(&IbpChain) -> Vec<f64>) -> Vec<(St
     chains.iter().enumerate().map(|(i, chain)| (format!("chain {}", i + 1), trace(chain))).collect()
 }
 
-/// Writes features.svg and log-joint.svg.
+/// Writes features-trace.svg and log-joint.svg.
 fn write_plots(folder: &Path, chains: &[IbpChain]) -> Result<()> {
     make_folder(folder)?;
     let numbers = series(chains, |chain| chain.n_features.iter().map(|&k| k as f64).collect());
     let joints = series(chains, |chain| chain.ln_joint.clone());
     let pictures = [
-        ("features.svg", "Features after each sweep", "features", &numbers),
+        ("features-trace.svg", "Features after each sweep", "features", &numbers),
         ("log-joint.svg", "Log joint probability after each sweep", "log joint", &joints),
     ];
     for (name, title, y_name, series) in pictures {

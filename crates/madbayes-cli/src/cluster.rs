@@ -114,15 +114,17 @@ fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T]) -
             "most clusters are single rows: raise --penalty, or run `madbayes path` to see which penalties lead to which number",
         );
     }
-    let found = cluster_report::Found { fit: &fit, penalty, interval, choice: choice.as_ref(), path, seconds };
-    cluster_report::write(arguments, table, &data, standardise.as_ref(), found)?;
+    let choice_made = choice.as_ref();
+    let found =
+        cluster_report::Found { fit: &fit, penalty, interval, choice: choice_made, path, row_losses: None, seconds };
+    let colours = cluster_report::write(arguments, table, &data, standardise.as_ref(), found)?;
     let model = ClusterModel::new(&fit, table.names.clone(), standardise, penalty, arguments.work.seed);
     if let Some(path) = &arguments.model {
         to_file(path, &model.to_bytes())?;
     }
     if let Some(folder) = &arguments.plots {
         // In the units of the fit, where distances are what the clusters were made by.
-        write_plots(folder, data.rows(), &fit, &table.names)?;
+        write_plots(folder, data.rows(), &fit, &table.names, &colours)?;
     }
     let agreement = table.labels.as_ref().map(|truth: &Labels| Agreement::new(truth, &fit.labels)).transpose()?;
     let centres = model.centres_in_original_units();

@@ -4,9 +4,9 @@ use crate::agreement::Agreement;
 use crate::arguments::{AlgorithmName, ClusterArguments, StartName};
 use crate::choice;
 use crate::cluster::{Outcome, labels_csv, selection, write};
-use crate::cluster_report::counts_page;
+use crate::cluster_report::write_counts;
 use crate::number::{count, number, plural, table};
-use crate::output::{hint, to_file};
+use crate::output::{hint, make_folder, to_file};
 use crate::penalty::ClusterPenalty;
 use crate::read::{CountsTable, Input, read_counts};
 use crate::watching::Watching;
@@ -34,9 +34,6 @@ fn check(arguments: &ClusterArguments) -> Result<()> {
     if arguments.start != StartName::PlusPlus {
         bail!("--start mean is for squared distances: leave it out with --divergence kullback-leibler");
     }
-    if arguments.plots.is_some() {
-        bail!("--plots draws rows by their distances: leave it out with --divergence kullback-leibler");
-    }
     if let Some(ClusterPenalty::Rule(rule)) = arguments.penalty
         && rule != PenaltyRule::Automatic
     {
@@ -57,6 +54,7 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
         table.hints.iter().filter(|h| !h.contains("--standardize")).for_each(|h| hint(h));
     }
     let (parameters, rule) = parameters(arguments);
+    arguments.plots.as_deref().map(make_folder).transpose()?;
     let watching = Watching::new(arguments.output.quiet, arguments.work.time_limit)?;
     let begin = Instant::now();
     let found = fit_divergence(&table.counts, &parameters, rule, &watching)?;
@@ -69,9 +67,7 @@ pub fn run(arguments: &ClusterArguments) -> Result<()> {
         let model = CountModel::new(&found.clustering, table.names.clone(), found.penalty, arguments.work.seed);
         to_file(path, &model.to_bytes())?;
     }
-    if let Some(target) = &arguments.report {
-        to_file(target, counts_page(arguments, &table, &found, seconds)?.as_bytes())?;
-    }
+    write_counts(arguments, &table, &found, seconds)?;
     let labels = &found.clustering.labels;
     let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, labels)).transpose()?;
     let csv = labels_csv(table.row_numbers.as_deref(), labels);

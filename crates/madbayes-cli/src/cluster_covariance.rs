@@ -13,8 +13,12 @@ use crate::read::Table;
 use crate::watching::Watching;
 use anyhow::{Result, bail};
 use madbayes::data::{Data, Real, Rows};
-use madbayes::hard::{Clustering, CovarianceAlgorithm, CovariancePrior, FullCovarianceMeans, Goal, Restarts};
+use madbayes::hard::{
+    Clustering, CovarianceAlgorithm, CovariancePrior, FullCovarianceMeans, Goal, Restarts, own_ellipses,
+};
 use madbayes::model::CovarianceModel;
+use madbayes::overview::RowLosses;
+use madbayes::parallel::Workers;
 use madbayes::prepare::Standardise;
 use madbayes::select::{CovarianceFit, CovarianceGuesses, PenaltyRule, fit_full_covariance};
 use serde_json::json;
@@ -94,13 +98,16 @@ pub fn cluster<T: Real>(arguments: &ClusterArguments, table: &Table, values: &[T
     }
     if arguments.report.is_some() || arguments.plots.is_some() {
         let fit = &as_drawn(&found, &data);
+        let (clusters, workers) = (&found.clustering, Workers::new(arguments.work.threads));
+        let values = &own_ellipses(&data, &clusters.labels, &clusters.centres, &clusters.covariances, &workers)?;
+        let row_losses = Some(RowLosses { name: "squared Mahalanobis distance", values });
+        let penalty = found.penalty;
         let found =
-            cluster_report::Found { fit, penalty: found.penalty, interval: None, choice: None, path: None, seconds };
-        let units = model.standardise.as_ref();
-        cluster_report::write(arguments, table, &data, units, found)?;
-    }
-    if let Some(folder) = &arguments.plots {
-        write_plots(folder, data.rows(), &as_drawn(&found, &data), &table.names)?;
+            cluster_report::Found { fit, penalty, interval: None, choice: None, path: None, row_losses, seconds };
+        let colours = cluster_report::write(arguments, table, &data, model.standardise.as_ref(), found)?;
+        if let Some(folder) = &arguments.plots {
+            write_plots(folder, data.rows(), fit, &table.names, &colours)?;
+        }
     }
     let agreement = table.labels.as_ref().map(|truth| Agreement::new(truth, &found.clustering.labels)).transpose()?;
     let answer = Answer { arguments, table, found, guesses, model, agreement, seconds };

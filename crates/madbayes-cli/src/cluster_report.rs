@@ -6,12 +6,12 @@ use crate::number::{number, plural};
 use crate::output::to_file;
 use crate::overview_plots;
 use crate::read::{CountsTable, Table};
-use crate::report::{Facts, Run, row_names, truth};
+use crate::report::{ALL_ROWS, Facts, Run, row_names, truth};
 use crate::watching::Watching;
 use anyhow::Result;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::Clustering;
-use madbayes::overview::{ClusterOverview, GroupedRows, QUICK_PATH, Shares};
+use madbayes::overview::{ClusterOverview, GroupedRows, QUICK_PATH, RowLosses, Shares};
 use madbayes::prepare::Standardise;
 use madbayes::select::{Choice, ClusterPath, DivergenceFit, PathSearch, PenaltyInterval};
 use madbayes_draw::Report;
@@ -22,6 +22,9 @@ const LONG_PATH: &str = "There is no slider over other penalties here, since a p
 const NO_PATH: &str = "There is no slider over other penalties here: a path is of round clusters compared by distance. Leave out \
                        --covariance full or --divergence to see one.";
 
+/// What rows of counts are measured by.
+const DIVERGENCE: &str = "Kullback-Leibler divergence (nats)";
+
 /// A fit, and what is known of the penalties around it.
 pub struct Found<'a> {
     pub fit: &'a Clustering,
@@ -29,21 +32,23 @@ pub struct Found<'a> {
     pub interval: Option<PenaltyInterval>,
     pub choice: Option<&'a Choice>,
     pub path: Option<ClusterPath>,
+    /// How badly rows fit, where that is not their distance from the mean.
+    pub row_losses: Option<RowLosses<'a>>,
     pub seconds: f64,
 }
 
-/// Writes the page of a fit by distances where it is asked for, and its pictures.
+/// Writes the page of a fit by distances where it is asked for, and its pictures; returns the colours of the clusters.
 pub fn write<T: Real>(
     arguments: &ClusterArguments,
     table: &Table,
     data: &Data<T>,
     units: Option<&Standardise>,
     found: Found,
-) -> Result<()> {
+) -> Result<Vec<u32>> {
     if arguments.report.is_none() && arguments.plots.is_none() {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let Found { fit, penalty, interval, choice, path, seconds } = found;
+    let Found { fit, penalty, interval, choice, path, row_losses, seconds } = found;
     // A path is of round clusters: others are not on it.
     let full = arguments.covariance == CovarianceName::Full;
     let small = data.n_rows() * data.n_columns() <= QUICK_PATH && !fit.stopped && !full && arguments.report.is_some();
@@ -77,13 +82,15 @@ pub fn write<T: Real>(
         path: path.as_ref(),
         choice,
         truth: truth(table.labels.as_ref()),
+        row_losses,
         seed: arguments.work.seed,
         threads: arguments.work.threads,
     })?;
     if let Some(folder) = &arguments.plots {
         overview_plots::clusters(folder, &clusters, "cluster")?;
     }
-    let Some(target) = &arguments.report else { return Ok(()) };
+    let colours = clusters.views[clusters.fitted].colours.clone();
+    let Some(target) = &arguments.report else { return Ok(colours) };
     let mut more: Facts = Vec::new();
     let mut fact = |name: &str, value: String| more.push((name.to_string(), value));
     if let Some(penalty) = penalty {
@@ -108,21 +115,26 @@ pub fn write<T: Real>(
         run: &run.facts(more),
         group: "cluster",
         no_slider: if full { NO_PATH } else { LONG_PATH },
+        all_rows: ALL_ROWS,
         choice,
         row_names: row_names(table.row_numbers.as_deref()),
         clusters: Some(&clusters),
         ..Report::default()
     };
-    to_file(target, page.html().as_bytes())
+    to_file(target, page.html().as_bytes())?;
+    Ok(colours)
 }
 
-/// The page of clusters of counts, by their shares.
-pub fn counts_page(
+/// Writes the page of clusters of counts, by their shares, where it is asked for, and its pictures.
+pub fn write_counts(
     arguments: &ClusterArguments,
     table: &CountsTable,
     found: &DivergenceFit,
     seconds: f64,
-) -> Result<String> {
+) -> Result<()> {
+    if arguments.report.is_none() && arguments.plots.is_none() {
+        return Ok(());
+    }
     let fit = &found.clustering;
     let run = Run {
         file: &arguments.input.file,
@@ -145,9 +157,14 @@ pub fn counts_page(
         path: None,
         choice: found.choice.as_ref(),
         truth: truth(table.labels.as_ref()),
+        row_losses: Some(RowLosses { name: DIVERGENCE, values: &fit.row_losses(&table.counts) }),
         seed: arguments.work.seed,
         threads: arguments.work.threads,
     })?;
+    if let Some(folder) = &arguments.plots {
+        overview_plots::clusters(folder, &clusters, "cluster")?;
+    }
+    let Some(target) = &arguments.report else { return Ok(()) };
     let mut more: Facts = vec![("Shown".into(), "the share of each column in the counts of a row".into())];
     more.extend(found.penalty.map(|penalty| ("Penalty".to_string(), number(penalty))));
     let page = Report {
@@ -156,10 +173,11 @@ pub fn counts_page(
         run: &run.facts(more),
         group: "cluster",
         no_slider: NO_PATH,
+        all_rows: ALL_ROWS,
         choice: found.choice.as_ref(),
         row_names: row_names(table.row_numbers.as_deref()),
         clusters: Some(&clusters),
         ..Report::default()
     };
-    Ok(page.html())
+    to_file(target, page.html().as_bytes())
 }

@@ -47,9 +47,6 @@ fn clusters(arguments: &DemoArguments) -> Result<String> {
     let begin = Instant::now();
     let fit = DpMeans::with_penalty(PENALTY).fit(&data, &Unwatched)?;
     let columns = ["x".to_string(), "y".to_string()];
-    let view = View::new(data.rows(), Seen::new(&fit), &columns);
-    std::fs::write(&svg_path, view.svg(&fit.labels)).with_context(|| format!("cannot write {}", svg_path.display()))?;
-
     let found = PathSearch { seed: arguments.seed, ..PathSearch::default() }.automatic_clusters(&data, &Unwatched)?;
     let page_path = arguments.dir.join("madbayes-demo-clusters.html");
     let truth: Vec<String> = sample.labels.iter().map(u32::to_string).collect();
@@ -62,9 +59,12 @@ fn clusters(arguments: &DemoArguments) -> Result<String> {
         path: Some(&found.path),
         choice: Some(&found.choice),
         truth: Some(("truth", &truth)),
+        row_losses: None,
         seed: arguments.seed,
         threads: 0,
     })?;
+    let view = View::new(data.rows(), Seen::new(&fit, &clusters.views[clusters.fitted].colours), &columns);
+    std::fs::write(&svg_path, view.svg(&fit.labels)).with_context(|| format!("cannot write {}", svg_path.display()))?;
     let run = Run {
         file: "madbayes-demo.csv",
         n_rows: data.n_rows(),

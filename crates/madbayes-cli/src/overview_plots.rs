@@ -4,10 +4,10 @@ use crate::number::count;
 use crate::output::to_file;
 use anyhow::Result;
 use madbayes::overview::{ChainOverview, ClusterOverview, FeatureOverview};
-use madbayes_draw::{Heat, Intervals, Scatter};
+use madbayes_draw::{Bars, Heat, Intervals, Matrix, Scatter};
 use std::path::Path;
 
-/// Writes principal-components.svg, profiles.svg and, where there is a path, penalties.svg.
+/// Writes principal-components.svg, sizes.svg, profiles.svg and, where there is a path, penalties.svg.
 pub fn clusters(folder: &Path, clusters: &ClusterOverview, group: &str) -> Result<()> {
     let view = &clusters.views[clusters.fitted];
     let k = view.sizes.len();
@@ -27,10 +27,16 @@ pub fn clusters(folder: &Path, clusters: &ClusterOverview, group: &str) -> Resul
             points: &points,
             groups: &view.labels,
             centres: &centres,
+            colours: &view.colours,
             names: &names,
         };
         to_file(&folder.join("principal-components.svg"), picture.svg().as_bytes())?;
     }
+    let sizes: Vec<f64> = view.sizes.iter().map(|&size| size as f64).collect();
+    let numbered: Vec<String> = (0..k).map(|k| format!("{group} {k}")).collect();
+    let title = format!("Rows in each {group}");
+    let picture = Bars { title: &title, value_name: "rows", names: &numbered, values: &sizes };
+    to_file(&folder.join("sizes.svg"), picture.svg().as_bytes())?;
     let columns: Vec<String> = view.telling.iter().map(|&column| clusters.columns[column].clone()).collect();
     let rows: Vec<String> = view.profiles.iter().map(|profile| name(profile.group)).collect();
     let picture = Heat {
@@ -57,15 +63,20 @@ pub fn clusters(folder: &Path, clusters: &ClusterOverview, group: &str) -> Resul
     Ok(())
 }
 
-/// Writes coclustering.svg, where draws were kept.
+/// Writes number-of-clusters.svg (or of states, or features) and, where draws of groups were kept, coclustering.svg.
 pub fn chains(folder: &Path, chains: &ChainOverview, group: &str) -> Result<()> {
+    // Percent to one decimal.
+    let bars = chains.distribution.iter().map(|(k, share)| (k.to_string(), (1000.0 * share).round() / 10.0));
+    let (names, values): (Vec<String>, Vec<f64>) = bars.unzip();
+    let title = format!("Number of {group}s");
+    let picture = Bars { title: &title, value_name: "% of sweeps after the burn-in", names: &names, values: &values };
+    to_file(&folder.join(format!("number-of-{group}s.svg")), picture.svg().as_bytes())?;
     let Some(together) = &chains.together else { return Ok(()) };
-    let picture = Heat {
+    let picture = Matrix {
         title: "Which rows go together",
-        value_name: &format!("share of draws with both rows in one {group}; rows ordered by {group}"),
-        n_columns: together.rows.len(),
-        values: &together.shares,
-        ..Heat::default()
+        value_name: &format!("the darker, the more draws have both rows in one {group}; rows ordered by {group}"),
+        n_rows: together.n_rows,
+        shares: &together.shares,
     };
     to_file(&folder.join("coclustering.svg"), picture.svg().as_bytes())
 }

@@ -5,7 +5,7 @@ use crate::output::make_folder;
 use anyhow::{Context, Result};
 use madbayes::data::{Real, Rows};
 use madbayes::hard::Clustering;
-use madbayes_draw::{Bars, Lines, Scatter};
+use madbayes_draw::{Lines, Scatter};
 use std::path::Path;
 
 /// What is drawn of a clustering: rows and centres in the same units.
@@ -16,13 +16,16 @@ pub struct Seen<'a> {
     pub centres: &'a [f64],
     /// A point among the rows.
     pub reference: &'a [f64],
+    /// The colour of each cluster; none: that of its number.
+    pub colours: &'a [u32],
     pub title: String,
 }
 
 impl<'a> Seen<'a> {
     /// A fit by distances.
-    pub fn new(fit: &'a Clustering) -> Self {
+    pub fn new(fit: &'a Clustering, colours: &'a [u32]) -> Self {
         Seen {
+            colours,
             labels: &fit.labels,
             sizes: &fit.sizes,
             centres: &fit.centres,
@@ -36,6 +39,7 @@ impl<'a> Seen<'a> {
 pub struct View {
     points: Vec<(f64, f64)>,
     centres: Vec<(f64, f64)>,
+    colours: Vec<u32>,
     x_name: String,
     y_name: String,
     names: Vec<String>,
@@ -59,6 +63,7 @@ impl View {
             x_name: columns[x].clone(),
             y_name: y.map_or("row".into(), |y| columns[y].clone()),
             names: names.collect(),
+            colours: seen.colours.to_vec(),
             title: seen.title,
         }
     }
@@ -71,6 +76,7 @@ impl View {
             points: &self.points,
             groups: labels,
             centres: &self.centres,
+            colours: &self.colours,
             names: &self.names,
         }
     }
@@ -108,17 +114,20 @@ fn telling_columns<T: Real>(rows: Rows<T>, seen: &Seen) -> (usize, Option<usize>
     }
 }
 
-/// Writes clusters.svg, sizes.svg and objective.svg.
-pub fn write_plots<T: Real>(folder: &Path, rows: Rows<T>, fit: &Clustering, columns: &[String]) -> Result<()> {
+/// Writes clusters.svg and objective.svg; `colours` are those of the clusters.
+pub fn write_plots<T: Real>(
+    folder: &Path,
+    rows: Rows<T>,
+    fit: &Clustering,
+    columns: &[String],
+    colours: &[u32],
+) -> Result<()> {
     make_folder(folder)?;
-    let view = View::new(rows, Seen::new(fit), columns);
-    let names: Vec<String> = (0..fit.n_clusters()).map(|k| format!("cluster {k}")).collect();
-    let sizes: Vec<f64> = fit.sizes.iter().map(|s| *s as f64).collect();
+    let view = View::new(rows, Seen::new(fit, colours), columns);
     let series: Vec<(String, Vec<f64>)> =
         fit.traces.iter().enumerate().map(|(i, trace)| (format!("run {}", i + 1), trace.clone())).collect();
     let pictures = [
         ("clusters.svg", view.svg(&fit.labels)),
-        ("sizes.svg", Bars { title: "Rows in each cluster", value_name: "rows", names: &names, values: &sizes }.svg()),
         (
             "objective.svg",
             Lines { title: "Objective after each pass", x_name: "pass", y_name: "objective", series: &series }.svg(),

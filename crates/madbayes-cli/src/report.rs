@@ -4,6 +4,9 @@ use crate::number::{number, plural};
 use crate::read::Labels;
 use madbayes_draw::RowNames;
 
+/// Where the groups of all rows are, for pages that have no room for them.
+pub const ALL_ROWS: &str = "Option --out writes all of them.";
+
 /// Pairs of a name and a value.
 pub type Facts = Vec<(String, String)>;
 

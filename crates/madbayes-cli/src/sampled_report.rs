@@ -4,9 +4,10 @@ use crate::number::plural;
 use crate::output::to_file;
 use crate::overview_plots;
 use crate::read::Labels;
-use crate::report::{Facts, Run, row_names, truth};
+use crate::report::{ALL_ROWS, Facts, Run, row_names, truth};
 use anyhow::Result;
 use madbayes::data::{Data, Real, Rows};
+use madbayes::gibbs::Loss;
 use madbayes::model::MixtureRows;
 use madbayes::overview::{ChainOverview, ClusterOverview, GroupedRows, Shares};
 use madbayes::prepare::Standardise;
@@ -22,6 +23,8 @@ pub struct Sampled<'a> {
     pub columns: &'a [String],
     pub units: Option<&'a Standardise>,
     pub estimate: &'a Partition,
+    /// What the estimate has least of.
+    pub loss: Loss,
     pub labels: Option<&'a Labels>,
     pub row_numbers: Option<&'a [usize]>,
     pub chains: ChainOverview,
@@ -56,6 +59,13 @@ impl Sampled<'_> {
             answer: &plural(self.estimate.n_groups(), self.group),
             run: &self.run.facts(self.more),
             group: self.group,
+            all_rows: ALL_ROWS,
+            estimate: match self.loss {
+                Loss::VariationOfInformation => {
+                    "the labels with the least expected variation of information from the draws"
+                }
+                Loss::Binder => "the labels with the least expected Binder loss over the draws",
+            },
             row_names: row_names(self.row_numbers),
             clusters: Some(&clusters),
             chains: Some(&self.chains),
@@ -80,6 +90,7 @@ impl Sampled<'_> {
             path: None,
             choice: None,
             truth: truth(self.labels),
+            row_losses: None,
             seed: self.run.seed,
             threads: self.threads,
         })?)

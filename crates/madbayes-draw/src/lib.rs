@@ -2,7 +2,7 @@
 //!
 //! The crate draws and computes nothing else. Every picture is a plain struct whose fields are what is shown:
 //! [`Scatter`] for points in clusters, [`Lines`] and [`Sparks`] for traces, [`Bars`] for sizes, [`Intervals`] for
-//! ranges of penalties, [`Grid`] for features of rows, [`Heat`] for tables of numbers, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
+//! ranges of penalties, [`Grid`] for features of rows, [`Heat`] for tables of numbers, [`Matrix`] for rows that go together, [`FeatureImages`] for features of pictures, [`Report`] for a page with all of it.
 //!
 //! ```
 //! use madbayes_draw::Scatter;
@@ -14,6 +14,7 @@
 //!     points: &[(0.0, 0.0), (1.0, 0.0), (9.0, 10.0), (10.0, 10.0)],
 //!     groups: &[0, 0, 1, 1],
 //!     centres: &[(0.5, 0.0), (9.5, 10.0)],
+//!     colours: &[],
 //!     names: &[],
 //! };
 //! assert!(picture.svg().starts_with("<svg"));
@@ -25,11 +26,13 @@
 //! are ASCII (but for [`Letters::Blocks`]), at most 1000 columns by 1000 lines; other letters in names appear there as `?`.
 
 mod bars;
+mod base64;
 mod canvas;
 mod grid;
 mod heat;
 mod intervals;
 mod lines;
+mod matrix;
 mod palette;
 mod panel;
 mod report;
@@ -45,6 +48,7 @@ pub use grid::Grid;
 pub use heat::Heat;
 pub use intervals::Intervals;
 pub use lines::Lines;
+pub use matrix::Matrix;
 pub use report::{Report, RowNames};
 pub use scatter::Scatter;
 pub use segments::Segments;

@@ -1,7 +1,7 @@
 //! Points coloured by cluster, with the centres on top.
 
 use crate::canvas::{INTERVALS as TEXT_INTERVALS, Surround, TextPlot, titled};
-use crate::palette::{letter, style};
+use crate::palette::{Style, letter, style};
 use crate::panel::{HEIGHT, INTERVALS, MOST_NAMES, Panel};
 use crate::svg::{Document, thinning};
 use crate::ticks::{Axis, count, drawable, left_out};
@@ -22,6 +22,8 @@ pub struct Scatter<'a> {
     pub groups: &'a [u32],
     /// The centre of each cluster; may be empty.
     pub centres: &'a [(f64, f64)],
+    /// The number whose colour and shape each cluster has; its own where missing.
+    pub colours: &'a [u32],
     /// The legend entry of each cluster, shown as it is, so a size may be part of it; `cluster 7` where missing.
     pub names: &'a [String],
 }
@@ -70,7 +72,7 @@ impl Scatter<'_> {
         let mut by_size: Vec<(&u32, &Vec<(f64, f64)>)> = groups.iter().collect();
         by_size.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
         for (&group, places) in by_size {
-            document.markers(places, radius, style(group));
+            document.markers(places, radius, self.style(group));
         }
         let crosses: Vec<(f64, f64)> = centres.iter().step_by(centres_every).map(|&place| panel.place(place)).collect();
         document.crosses(&crosses);
@@ -85,7 +87,7 @@ impl Scatter<'_> {
             let centre_rows = usize::from(!centres.is_empty());
             panel.legend(&mut document, &names, total, |document, index, place| {
                 match index.checked_sub(centre_rows).and_then(|index| shown.get(index)) {
-                    Some(&group) => document.markers(&[place], 4.2, style(group)),
+                    Some(&group) => document.markers(&[place], 4.2, self.style(group)),
                     None => document.crosses(&[place]),
                 }
             });
@@ -155,6 +157,11 @@ impl Scatter<'_> {
     fn y_axis(&self, intervals: usize) -> Axis {
         let points = self.drawable_rows().map(|(_, (_, y))| y);
         Axis::covering(points.chain(self.drawable_centres().map(|(_, y)| y)), intervals)
+    }
+
+    fn style(&self, group: u32) -> Style {
+        let given = usize::try_from(group).ok().and_then(|group| self.colours.get(group));
+        style(given.copied().unwrap_or(group))
     }
 
     fn name(&self, group: u32) -> String {

@@ -1,7 +1,7 @@
 //! Which state a sequence is in from step to step: bands of colour, or letters.
 
 use crate::canvas;
-use crate::palette::{letter, style};
+use crate::palette::{COLOURS, letter, style};
 use crate::svg::{Anchor, Document, FAINT_INK, INK, MARGIN, TEXT, WIDTH, text_width};
 use crate::ticks::count;
 use std::fmt::Write;
@@ -52,7 +52,7 @@ impl Segments<'_> {
             let mut start = 0;
             for run in cells.chunk_by(|a, b| a == b) {
                 let place = left + width * start as f64;
-                document.bar(place, upper, width * run.len() as f64, ROW - 8.0, style(run[0]).colour);
+                band(&mut document, (place, upper), width * run.len() as f64, ROW - 8.0, run[0]);
                 start += run.len();
             }
         }
@@ -66,7 +66,7 @@ impl Segments<'_> {
         let step = (WIDTH - 2.0 * MARGIN) / states.clamp(1, MOST_STATES) as f64;
         for state in 0..states.min(MOST_STATES) {
             let place = MARGIN + step.min(90.0) * state as f64;
-            document.bar(place, below + 18.0, 12.0, 12.0, style(state as u32).colour);
+            band(&mut document, (place, below + 18.0), 12.0, 12.0, state as u32);
             let name = format!("{} ({state})", letter(state as u32));
             document.text(place + 16.0, below + 28.0, Anchor::Start, INK, &name, step.min(90.0) - 18.0);
         }
@@ -128,6 +128,16 @@ impl Segments<'_> {
     /// Number of states, one more than the largest.
     fn states(&self) -> usize {
         self.sequences.iter().flat_map(|sequence| sequence.iter()).max().map_or(0, |&state| state as usize + 1)
+    }
+}
+
+/// A band in the colour of a state; where colours repeat, white lines along it tell states apart.
+fn band(document: &mut Document, (left, upper): (f64, f64), width: f64, height: f64, state: u32) {
+    document.bar(left, upper, width, height, style(state).colour);
+    let lines = state as usize / COLOURS.len() % 5;
+    for line in 1..=lines {
+        let y = upper + height * line as f64 / (lines + 1) as f64;
+        document.line((left, y), (left + width, y), "#ffffff", 1.5);
     }
 }
 

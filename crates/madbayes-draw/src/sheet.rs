@@ -170,7 +170,7 @@ impl Frame {
     }
 }
 
-fn png(width: usize, height: usize, channels: usize, pixels: &[u8]) -> Vec<u8> {
+pub(crate) fn png(width: usize, height: usize, channels: usize, pixels: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width as u32, height as u32);
     encoder.set_color(if channels == 3 { png::ColorType::Rgb } else { png::ColorType::Grayscale });

@@ -112,6 +112,15 @@ impl Document {
         );
     }
 
+    /// A picture of `side` by `side`, its pixels as squares; `png` is the file in base64.
+    pub(crate) fn picture(&mut self, left: f64, top: f64, side: f64, png: &str) {
+        let _ = writeln!(
+            self.body,
+            "<image x=\"{left:.1}\" y=\"{top:.1}\" width=\"{side:.1}\" height=\"{side:.1}\" \
+             style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{png}\"/>"
+        );
+    }
+
     /// An open path in the colour and dashes of `style`; `path` is path data, made from numbers alone.
     pub(crate) fn stroke(&mut self, path: &str, style: Style) {
         let _ = writeln!(

@@ -31,6 +31,7 @@ fn overview(values: &[f64], n_columns: usize, labels: &[u32], names: &[String], 
         path: Some(&path),
         choice: None,
         truth: Some((HOSTILE, truth)),
+        row_losses: None,
         seed: 0,
         threads: 1,
     })
@@ -114,6 +115,7 @@ fn the_page_of_many_rows_and_columns_is_bounded() {
         path: Some(&path),
         choice: None,
         truth: None,
+        row_losses: None,
         seed: 0,
         threads: 0,
     })
@@ -125,6 +127,52 @@ fn the_page_of_many_rows_and_columns_is_bounded() {
     let view = &data_of(&html)["clusters"]["views"][clusters.fitted];
     assert_eq!(view["profiles"].as_array().unwrap().len(), 30, "of 40 clusters");
     assert_eq!(view["telling"].as_array().unwrap().len(), 12, "of 30 columns");
+}
+
+#[test]
+fn very_many_clusters_or_features_do_not_make_a_large_page() {
+    let n = 60_000;
+    let values: Vec<f64> = (0..2 * n).map(|i| ((i * 7919) % 10_007) as f64).collect();
+    let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
+    let names = ["a".to_string(), "b".to_string()];
+    let labels: Vec<u32> = (0..n as u32).collect();
+    let clusters = ClusterOverview::new(&GroupedRows {
+        data: &data,
+        columns: &names,
+        units: None,
+        labels: &labels,
+        penalties: None,
+        path: None,
+        choice: None,
+        truth: None,
+        row_losses: None,
+        seed: 0,
+        threads: 0,
+    })
+    .unwrap();
+    let html = Report { group: "cluster", clusters: Some(&clusters), ..Report::default() }.html();
+    assert!(html.len() < 3_000_000, "{} bytes", html.len());
+    let view = &data_of(&html)["clusters"]["views"][0];
+    assert_eq!((&view["k"], view["centres"].as_array().unwrap().len()), (&serde_json::json!(n), 200));
+    let k = 2000;
+    let allocation = Allocation::from_bools(n, k, (0..n * k).map(|i| i % 4999 == 0));
+    let features = FeatureOverview::new(&FeaturedRows {
+        data: &data,
+        originals: data.rows(),
+        columns: &names,
+        picture: None,
+        offset: &[0.0, 0.0],
+        undo: &<[f64]>::to_vec,
+        allocation: &allocation,
+        components: &vec![1.0; 2 * k],
+        loss: 0.0,
+        penalties: None,
+        path: None,
+        choice: None,
+        seed: 0,
+    });
+    let html = Report { group: "feature", features: Some(&features), ..Report::default() }.html();
+    assert!(html.len() < 3_000_000, "{} bytes", html.len());
 }
 
 #[test]

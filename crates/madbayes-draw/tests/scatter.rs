@@ -34,6 +34,7 @@ fn hostile_names_are_shown_as_text() {
         groups: &[0, 1],
         centres: &[],
         names: &names,
+        ..Scatter::default()
     };
     let svg = picture.svg();
     let document = Document::parse(&svg).expect("well-formed XML");
@@ -56,6 +57,7 @@ fn known_points_fall_into_the_right_cells() {
         groups: &[0, 1, 2, 3, 4, 5, 5],
         centres: &[(5.0, 0.0)],
         names: &[],
+        ..Scatter::default()
     };
     // Eleven columns and eleven rows between the borders, so that every whole number has a cell.
     let expected = "\
@@ -105,6 +107,7 @@ fn text_has_exactly_the_size_asked_for() {
         groups: &[0, 1],
         centres: &[(0.5, 0.5)],
         names: &names,
+        ..Scatter::default()
     };
     for width in 12..90 {
         for height in 6..40 {
@@ -235,7 +238,7 @@ proptest! {
         height in 0..40_usize,
     ) {
         let picture = Scatter {
-            title: &title, x_name: &title, y_name: &title, points: &points, groups: &groups, centres: &centres, names: &names,
+            title: &title, x_name: &title, y_name: &title, points: &points, groups: &groups, centres: &centres, names: &names, ..Scatter::default()
         };
         let svg = picture.svg();
         prop_assert!(Document::parse(&svg).is_ok(), "{}", svg);

@@ -53,6 +53,16 @@ fn bands_are_as_long_as_the_runs() {
 }
 
 #[test]
+fn states_beyond_the_tenth_colour_have_lines_along_their_bands() {
+    let lines =
+        |states: &[u32]| Segments { title: "", names: &[], sequences: &[states] }.svg().matches("<path").count();
+    assert_eq!(lines(&[0, 9]), 0);
+    // One in the band and one in the legend of each of 10 to 12; then two each.
+    assert_eq!(lines(&[10, 11, 12]), 6);
+    assert_eq!(lines(&[20]) - lines(&[19]), 2 + 2 - 1);
+}
+
+#[test]
 fn sequences_beyond_the_fortieth_are_counted() {
     let states = [0, 1];
     let sequences = vec![&states[..]; 45];

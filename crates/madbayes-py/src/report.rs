@@ -6,7 +6,7 @@ use crate::watching::listen;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{DpMeans, Goal, least_squares_components};
 use madbayes::overview::{
-    ChainOverview, ClusterOverview, FeatureOverview, FeaturedRows, GroupedRows, QUICK_PATH, Shares,
+    ChainOverview, ClusterOverview, FeatureOverview, FeaturedRows, GroupedRows, QUICK_PATH, RowLosses, Shares,
 };
 use madbayes::select::{Choice, ClusterPath, FeaturePath, PathSearch, PenaltyInterval, automatic};
 use madbayes::structure::{CompactPartition, Partition, Sequences};
@@ -29,6 +29,12 @@ struct Page {
     answer: String,
     group: String,
     no_slider: String,
+    /// Where the groups of all rows are.
+    all_rows: String,
+    /// How the groups were taken from the draws of a sampler.
+    estimate: String,
+    /// What else is to be said at the head.
+    sentences: Vec<String>,
     run: Vec<(String, String)>,
     columns: Vec<String>,
     /// Whether a path is sought, and whether the choice on it is shown.
@@ -39,6 +45,8 @@ struct Page {
     max_clusters: Option<usize>,
     penalties: Option<(f64, f64)>,
     truth: Option<(String, Vec<String>)>,
+    /// How badly rows fit, where that is not their distance from the mean: what it is, and a number for each.
+    row_losses: Option<(String, Vec<f64>)>,
     /// Lengths of sequences, and the probabilities of transitions.
     sequences: Option<(Vec<usize>, Vec<f64>)>,
     seed: u64,
@@ -122,6 +130,7 @@ impl Page {
             path: path.as_ref(),
             choice: choice.as_ref(),
             truth: self.truth.as_ref().map(|(name, values)| (name.as_str(), values.as_slice())),
+            row_losses: self.row_losses.as_ref().map(|(name, values)| RowLosses { name, values }),
             seed: self.seed,
             threads: self.threads,
         })?;
@@ -139,7 +148,7 @@ impl Page {
         let sequences = Sequences::new(lengths, labels.len())?;
         let states: Vec<&[u32]> = sequences.ranges().map(|rows| &labels[rows]).collect();
         let many = if lengths.len() == 1 { "1 sequence".to_string() } else { format!("{} sequences", lengths.len()) };
-        let said = format!("The state of every row of {many}, in order; the table of states below names the colours.");
+        let said = format!("The state of every row of {many}, in order; the legend below names the colours.");
         Ok((Segments { title: "States", names: &[], sequences: &states }.svg(), said))
     }
 
@@ -150,6 +159,9 @@ impl Page {
             run: &self.run,
             group: &self.group,
             no_slider: &self.no_slider,
+            all_rows: &self.all_rows,
+            estimate: &self.estimate,
+            sentences: &self.sentences,
             choice,
             ..report
         }

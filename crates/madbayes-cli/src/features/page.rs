@@ -6,7 +6,7 @@ use crate::number::{number, plural};
 use crate::output::to_file;
 use crate::overview_plots;
 use crate::read::Values;
-use crate::report::{Facts, Run};
+use crate::report::{ALL_ROWS, Facts, Run};
 use crate::watching::Watching;
 use anyhow::Result;
 use madbayes::data::{Data, Real, Rows};
@@ -30,6 +30,8 @@ pub struct Page<'a> {
     pub choice: Option<&'a Choice>,
     pub path: Option<&'a FeaturePath>,
     pub chains: Option<ChainOverview>,
+    /// How the features were taken from the draws of a sampler.
+    pub estimate: &'static str,
     pub more: Facts,
 }
 
@@ -71,8 +73,19 @@ pub fn of_fit<T: Real>(
         stopped: features.stopped,
     };
     let (allocation, components) = (&features.allocation, &features.components[..]);
-    let page =
-        Page { source, prepared, run, allocation, components, model, choice, path: path.as_ref(), chains: None, more };
+    let page = Page {
+        source,
+        prepared,
+        run,
+        allocation,
+        components,
+        model,
+        choice,
+        path: path.as_ref(),
+        chains: None,
+        estimate: "",
+        more,
+    };
     page.write(data, arguments.report.as_deref(), arguments.plots.as_deref())
 }
 
@@ -86,6 +99,7 @@ impl Page<'_> {
         };
         if let Some(folder) = plots {
             overview_plots::features(folder, &overview)?;
+            self.chains.as_ref().map(|chains| overview_plots::chains(folder, chains, "feature")).transpose()?;
         }
         let Some(target) = report else { return Ok(()) };
         let mut more = self.more;
@@ -99,6 +113,8 @@ impl Page<'_> {
             run: &self.run.facts(more),
             group: "feature",
             no_slider: pictures_or_table(self.source.picture().is_some(), self.chains.is_some()),
+            all_rows: ALL_ROWS,
+            estimate: self.estimate,
             choice: self.choice,
             row_names: self.source.row_names(),
             features: Some(&overview),

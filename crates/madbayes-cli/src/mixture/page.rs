@@ -46,6 +46,7 @@ pub fn write<T: Real>(answer: &Answer, rows: MixtureRows<T>) -> Result<()> {
         columns: job.names,
         units: fit.model.standardise.as_ref(),
         estimate: &fit.estimate,
+        loss: mixture.loss,
         labels: job.labels,
         row_numbers: job.row_numbers,
         chains,

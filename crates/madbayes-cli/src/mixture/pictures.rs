@@ -33,27 +33,13 @@ pub fn text(answer: &Answer) -> String {
     out
 }
 
-/// Writes clusters.svg (not for counts), sizes.svg, number-of-clusters.svg, clusters-trace.svg and log-joint.svg.
+/// Writes clusters.svg (not for counts), clusters-trace.svg and log-joint.svg.
 pub fn write<T: Real>(folder: &Path, answer: &Answer, rows: MixtureRows<T>) -> Result<()> {
     make_folder(folder)?;
-    let sizes: Vec<f64> = answer.fit.estimate.sizes().iter().map(|&size| size as f64).collect();
-    let names: Vec<String> = (0..sizes.len()).map(|k| format!("cluster {k}")).collect();
-    let (numbers, shares) = bars(answer);
     let trace = |title, y_name, series: Vec<(String, Vec<f64>)>| {
         Lines { title, x_name: "sweep", y_name, series: &series }.svg()
     };
     let mut pictures = vec![
-        ("sizes.svg", Bars { title: "Rows in each cluster", value_name: "rows", names: &names, values: &sizes }.svg()),
-        (
-            "number-of-clusters.svg",
-            Bars {
-                title: "Number of clusters",
-                value_name: "% of sweeps after the burn-in",
-                names: &numbers,
-                values: &shares,
-            }
-            .svg(),
-        ),
         ("clusters-trace.svg", trace("Clusters after each sweep", "clusters", clusters(answer))),
         ("log-joint.svg", trace("Log joint probability after each sweep", "log joint", joints(answer))),
     ];
@@ -64,7 +50,8 @@ pub fn write<T: Real>(folder: &Path, answer: &Answer, rows: MixtureRows<T>) -> R
             sizes: answer.fit.estimate.sizes(),
             centres: &in_units_of_the_fit(answer, means),
             reference: &data.reference().iter().map(|&r| r.into()).collect::<Vec<f64>>(),
-            title: plural(sizes.len(), "cluster"),
+            colours: &[],
+            title: plural(answer.fit.estimate.n_groups(), "cluster"),
         };
         pictures.push(("clusters.svg", View::new(data.rows(), seen, answer.job.names).svg(labels)));
     }

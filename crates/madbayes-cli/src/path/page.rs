@@ -40,6 +40,7 @@ impl<T: Real> Sought<'_, T> {
             path: Some(&found.path),
             choice: Some(&found.choice),
             truth: truth(self.table.labels.as_ref()),
+            row_losses: None,
             seed: self.arguments.work.seed,
             threads: self.arguments.work.threads,
         })?;
@@ -99,6 +100,7 @@ impl<T: Real> Sought<'_, T> {
             answer: &plural(choice.k, report.group),
             run: &run.facts(more),
             no_slider: pictures_or_table(false, false),
+            all_rows: "madbayes cluster or madbayes features with --out writes all of them.",
             choice: Some(choice),
             row_names: row_names(self.table.row_numbers.as_deref()),
             ..report

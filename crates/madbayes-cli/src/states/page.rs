@@ -31,7 +31,7 @@ pub fn write<T: Real>(answer: &Answer, arguments: &StatesArguments, rows: Mixtur
     );
     let best = fit.chains.iter().filter_map(|chain| chain.best.as_ref()).map(|(_, ln)| *ln).fold(f64::NAN, f64::max);
     let described = format!(
-        "The state of every row of {}, in order; the table of states below names the colours.",
+        "The state of every row of {}, in order; the legend below names the colours.",
         plural(answer.cut.sequences.len(), "sequence")
     );
     Sampled {
@@ -49,6 +49,7 @@ pub fn write<T: Real>(answer: &Answer, arguments: &StatesArguments, rows: Mixtur
         columns: &answer.table.names,
         units: fit.model.standardise.as_ref(),
         estimate: &fit.estimate,
+        loss: hmm.loss,
         labels: answer.table.labels.as_ref(),
         row_numbers: answer.table.row_numbers.as_deref(),
         chains,

@@ -220,7 +220,7 @@ impl Answer<'_> {
         out
     }
 
-    /// Writes states.svg, number-of-states.svg and log-joint.svg.
+    /// Writes states.svg, states-trace.svg and log-joint.svg.
     pub fn write_plots(&self, folder: &Path) -> Result<()> {
         make_folder(folder)?;
         let series = |of: &dyn Fn(&HmmChain) -> Vec<f64>| -> Vec<(String, Vec<f64>)> {
@@ -233,7 +233,7 @@ impl Answer<'_> {
             |title, y_name, series: &[(String, Vec<f64>)]| Lines { title, x_name: "sweep", y_name, series }.svg();
         let pictures = [
             ("states.svg", self.segments(|picture| picture.svg())),
-            ("number-of-states.svg", lines("States after each sweep", "states", &numbers)),
+            ("states-trace.svg", lines("States after each sweep", "states", &numbers)),
             ("log-joint.svg", lines("Log joint probability after each sweep", "log joint", &joints)),
         ];
         for (name, picture) in pictures {

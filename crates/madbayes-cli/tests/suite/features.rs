@@ -149,7 +149,7 @@ fn the_sampler_tells_how_far_to_trust_it() {
     assert!(planted(&fit), "{}", fit["n_groups"]);
     assert_eq!(fit["n_features_trace"].as_array().unwrap().len(), 2);
     assert_eq!(fit["n_features_trace"][0].as_array().unwrap().len(), 200);
-    for name in ["features.svg", "log-joint.svg"] {
+    for name in ["features-trace.svg", "number-of-features.svg", "log-joint.svg"] {
         assert!(folder.read(&format!("traces/{name}")).starts_with("<svg"));
     }
     says(&folder.text("assign --model model.json sums.csv"), &["80 rows, 3 columns"]);

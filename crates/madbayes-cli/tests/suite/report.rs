@@ -48,14 +48,42 @@ fn a_number_or_penalty_of_ones_own_has_a_slider_too() {
 }
 
 #[test]
+fn rows_fit_worst_by_the_measure_of_the_model() {
+    // Two thin stripes: row 21 lies across its own, nearer to the mean than the ends are.
+    let stripe = |at: f64| (0..21).map(move |i| format!("{},{}\n", i - 10, at + 0.01 * f64::from(i % 3)));
+    let rows: String = stripe(0.0).chain(std::iter::once("0,1\n".to_string())).chain(stripe(50.0)).collect();
+    let (folder, options) = (folder_of_blobs(), "--clusters 2 --covariance-prior 0.5 --covariance-penalty 5");
+    folder.write("stripes.csv", format!("x,y\n{rows}"));
+    folder.text(&format!("cluster stripes.csv --covariance full {options} --report r.html --quiet"));
+    let clusters = &data_of(&folder.read("r.html"))["clusters"];
+    assert_eq!(clusters["measure"], "squared Mahalanobis distance");
+    assert_eq!(clusters["views"][0]["misfits"][0]["row"], "22");
+}
+
+#[test]
+fn pictures_have_the_colours_of_the_page() {
+    let folder = folder_of_blobs();
+    folder.text("cluster blobs.csv --exclude kind --report r.html --plots d --quiet");
+    let clusters = &data_of(&folder.read("r.html"))["clusters"];
+    let view = &clusters["views"][clusters["fitted"].as_u64().unwrap() as usize];
+    let colours = view["colours"]["text"].as_str().unwrap();
+    assert_ne!(colours, "AAEC", "the clusters of the fit do not have the colours of their numbers here");
+    let first = folder.read("d/principal-components.svg");
+    let second = folder.read("d/clusters.svg");
+    let fills =
+        |svg: &str| svg.lines().filter(|line| line.starts_with("<g fill")).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(fills(&first).last(), fills(&second).last());
+}
+
+#[test]
 fn every_command_writes_a_page_and_the_pictures_on_it() {
     let folder = folder_of_blobs();
     for (command, part, pictures) in [
         ("cluster", "clusters", &["principal-components.svg", "profiles.svg", "penalties.svg"][..]),
-        ("mixture --sweeps 20", "chains", &["profiles.svg", "coclustering.svg"]),
-        ("states --sweeps 20", "sequences", &["coclustering.svg"]),
+        ("mixture --sweeps 20", "chains", &["profiles.svg", "coclustering.svg", "number-of-clusters.svg"]),
+        ("states --sweeps 20", "sequences", &["coclustering.svg", "number-of-states.svg"]),
         ("features", "features", &["together.svg", "feature-columns.svg"]),
-        ("buffet --sweeps 10 --columns x,y", "chains", &["together.svg"]),
+        ("buffet --sweeps 10 --columns x,y", "chains", &["together.svg", "number-of-features.svg"]),
         ("path --features", "features", &["penalties.svg"]),
     ] {
         let exclude = if command.contains("--columns") { "" } else { "--exclude kind" };
@@ -69,8 +97,11 @@ fn every_command_writes_a_page_and_the_pictures_on_it() {
         std::fs::remove_dir_all(folder.path("d")).unwrap();
     }
     folder.write("counts.csv", "a,b,c\n9,1,0\n8,0,1\n0,9,1\n1,8,0\n0,7,0\n7,1,1\n");
-    folder.text("cluster counts.csv --divergence kullback-leibler --clusters 2 --report r.html --quiet");
-    says(&folder.read("r.html"), &["2 clusters", "the share of each column"]);
+    folder.text("cluster counts.csv --divergence kullback-leibler --clusters 2 --report r.html --plots d --quiet");
+    says(&folder.read("r.html"), &["2 clusters", "the share of each column", "Kullback-Leibler divergence"]);
+    for picture in ["principal-components.svg", "sizes.svg", "profiles.svg"] {
+        assert!(folder.read(&format!("d/{picture}")).starts_with("<svg"), "counts have {picture}");
+    }
 }
 
 #[test]

@@ -243,7 +243,6 @@ fn bad_combinations_are_refused_with_what_to_do() {
         ("cluster counts.npz --divergence kullback-leibler --start mean".into(), &["--start mean"]),
         ("cluster counts.npz --divergence kullback-leibler --penalty farthest-first:3".into(), &["number or auto"]),
         ("cluster counts.npz --divergence kullback-leibler --exclude 3".into(), &["--exclude", "before you save it"]),
-        ("cluster counts.npz --divergence kullback-leibler --plots p".into(), &["--plots"]),
         ("cluster columns.npz --divergence kullback-leibler".into(), &["\"csc\"", "tocsr()"]),
         ("cluster counts.npz".into(), &["sparse matrix", "all their zeros", "--divergence kullback-leibler"]),
         ("features counts.npz".into(), &["sparse matrix", "toarray()"]),

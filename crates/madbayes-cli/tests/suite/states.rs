@@ -39,7 +39,7 @@ fn states_of_two_sequences_are_found_and_drawn() {
         let row: Vec<f64> = row.as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
         assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9 && row[state] > 0.85, "{row:?}");
     }
-    for name in ["states.svg", "number-of-states.svg", "log-joint.svg"] {
+    for name in ["states.svg", "number-of-states.svg", "states-trace.svg", "log-joint.svg"] {
         assert!(folder.read(&format!("pictures/{name}")).starts_with("<svg"), "{name}");
     }
     let assigned = folder.json("assign --model m.json walks.csv --sequence-column walk");

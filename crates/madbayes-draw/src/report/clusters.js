@@ -1,20 +1,23 @@
 // Tables of the groups at the slider: sizes, profiles, rows that fit worst, agreement with labels, and the labels as CSV.
-function named(view, k) { return html("span", {}, swatch(view.colours[k]), `${group} ${k}`); }
+function coloursOf(view) { return (view.unpackedColours ??= unpack(view.colours)); }
+const placeOf = (view, k) => (view.places ??= new Map(view.largest.map((other, i) => [other, i]))).get(k);
+const sizeOf = (view, k) => view.sizes[placeOf(view, k)];
+function named(view, k) { return html("span", {}, swatch(coloursOf(view)[k]), `${group} ${k}`); }
 function more(view) {
-  const rest = view.k - view.profiles.length;
+  const rest = (view.k > MANY ? view.k : view.largest.length) - view.profiles.length;
   return rest > 0 ? note(`The ${count(view.profiles.length)} largest ${group}s are listed, and there are ${count(rest)} more.`) : null;
 }
 function sizeTable(clusters, view) {
   const largest = Math.max(...view.sizes);
   const rows = view.profiles.map(({ group: k, most }) => {
-    const bar = html("span", { class: `bar ${colourClass(view.colours[k])}`, "aria-hidden": "true" });
-    bar.style.width = `${(6 * view.sizes[k]) / largest}rem`;
+    const bar = html("span", { class: `bar ${colourClass(coloursOf(view)[k])}`, "aria-hidden": "true" });
+    bar.style.width = `${(6 * sizeOf(view, k)) / largest}rem`;
     const telling = most.filter(([, above]) => Math.abs(above) >= 0.25).map(([column, above]) =>
       `${clusters.columns[column][0]} ${Math.abs(above).toFixed(1)} sd ${above < 0 ? "below" : "above"}`);
-    return [named(view, k), count(view.sizes[k]), percent(view.sizes[k] / clusters.rows), html("td", { class: "name" }, bar),
-      number(view.spreads[k]), html("td", { class: "text" }, telling.length ? telling.join("; ") : "near the mean in every column")];
+    return [named(view, k), count(sizeOf(view, k)), percent(sizeOf(view, k) / clusters.rows), html("td", { class: "name" }, bar),
+      number(view.spreads[placeOf(view, k)]), html("td", { class: "text" }, telling.length ? telling.join("; ") : "near the mean in every column")];
   });
-  return table(`Size of every ${group}, its spread, and what tells it from all rows`, [group, "rows", "share", "", "spread", ["most telling columns"]], rows);
+  return table(`Size of every ${group}, its spread (the root mean square distance of its rows to its mean), and what tells it from all rows`, [group, "rows", "share", "", "spread", ["most telling columns"]], rows);
 }
 function profileTable(clusters, view) {
   const rows = view.profiles.map((profile) => [named(view, profile.group), ...profile.means.map((mean, i) => {
@@ -28,15 +31,18 @@ function profileTable(clusters, view) {
 }
 function misfitTable(clusters, view) {
   if (!view.misfits.length) return html("p", {}, `Every row is at the mean of its ${group}.`);
-  const rows = view.misfits.map((misfit) => [misfit.row, html("td", { class: "name" }, named(view, misfit.group)), number(misfit.distance), misfit.spreads ? `${misfit.spreads.toFixed(1)} x` : "",
+  const measure = (view.fitted && clusters.measure) || "distance";
+  const rows = view.misfits.map((misfit) => [misfit.row, html("td", { class: "name" }, named(view, misfit.group)), number(misfit.measure), misfit.spreads ? `${misfit.spreads.toFixed(1)} x` : "",
     html("td", { class: "text" }, `${clusters.columns[misfit.column][0]} is ${number(misfit.value)}, the mean of its ${group} ${number(misfit.mean)}`)]);
-  return table(`Rows farthest from the mean of their ${group}`, ["row", [group], "distance", "by its spread", ["mostly because"]], rows);
+  const caption = measure === "distance" ? `Rows farthest from the mean of their ${group}` + (data.chains ? " in plain distance; the model itself weighs them by its likelihood" : "") : `Rows with the largest ${measure} from their ${group}, as the model measures it`;
+  return table(caption, ["row", [group], measure, measure === "distance" ? "by its spread" : "distance by spread", [measure === "distance" ? "mostly because" : "farthest column"]], rows);
 }
 function agreementTable(clusters, view) {
   const found = view.agreement;
   const rows = view.profiles.map(({ group: k }, i) => [named(view, k), ...found.counts[i].map(count)]);
   return html("div", {}, html("p", {}, `Adjusted Rand index ${number(found.ari)} (1: the same groups, about 0: by chance), normalised mutual information ${number(found.nmi)}, purity ${number(found.purity)}.`),
-    table(`Rows of every ${group} by ${clusters.truth}`, [group, ...found.labels], rows));
+    table(`Rows of every ${group} by ${clusters.truth}`, [group, ...found.labels], rows),
+    found.labels.length < found.all ? note(`The ${found.labels.length} most frequent of ${count(found.all)} labels.`) : null);
 }
 function fill(node, index, views, build) {
   const body = node.querySelector(".body");
@@ -72,8 +78,7 @@ function labelButton(clusters) {
   });
   listeners.push((index) => {
     const view = clusters.views[index];
-    said.textContent = `${plural(view.k, group)}, ` + (whole(view) ? `all ${count(clusters.rows)} rows.` : `only the ${count((view.unpacked ??= unpack(view.labels)).length)} rows of the picture, with their row numbers: the page would be too large with all. Option --out writes all of them.`);
+    said.textContent = `${plural(view.k, group)}, ` + (whole(view) ? `all ${count(clusters.rows)} rows.` : `only the ${count((view.unpacked ??= unpack(view.labels)).length)} rows of the picture, with their row numbers: the page would be too large with all. ${data.allRows}`) + (clusters.names === null ? " Rows count from 1." : "");
   });
 }
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
-

@@ -8,6 +8,8 @@ use serde_json::{Map, Value, json};
 
 /// Rows up to which the labels of the fit are all there to download.
 const MOST_LABELS: usize = 200_000;
+/// Colours and shapes that differ: beyond, they repeat.
+const STYLES: u32 = 50;
 
 pub(super) fn json(clusters: &ClusterOverview, names: RowNames) -> Value {
     let all_shown = clusters.shown.len() == clusters.n_rows;
@@ -23,6 +25,8 @@ pub(super) fn json(clusters: &ClusterOverview, names: RowNames) -> Value {
         "views": clusters.views.iter().map(|view| view_json(view, clusters, names)).collect::<Vec<_>>(),
         "fitted": clusters.fitted,
         "points": clusters.points.iter().map(point).collect::<Vec<_>>(),
+        "sampled": clusters.sampled_rows,
+        "measure": clusters.measure,
         "labels": all,
         "allNames": names.json(&all_rows),
         "truth": clusters.truth,
@@ -71,6 +75,7 @@ fn axis_json(axis: &Axis, clusters: &ClusterOverview) -> Value {
 
 fn view_json(view: &ClusterView, clusters: &ClusterOverview, names: RowNames) -> Value {
     let finite = |x: f64| x.is_finite().then_some(x);
+    let spreads: Vec<f64> = view.largest.iter().map(|&group| view.spreads[group]).collect();
     json!({
         "k": view.sizes.len(),
         "low": view.penalties.and_then(|penalties| finite(penalties.low)),
@@ -78,9 +83,10 @@ fn view_json(view: &ClusterView, clusters: &ClusterOverview, names: RowNames) ->
         "optimal": view.penalties.is_some(),
         "place": place(view.standing),
         "loss": view.loss,
-        "sizes": view.sizes,
-        "spreads": shorts(&view.spreads),
-        "colours": view.colours,
+        "largest": view.largest,
+        "sizes": view.largest.iter().map(|&group| view.sizes[group]).collect::<Vec<_>>(),
+        "spreads": shorts(&spreads),
+        "colours": integers(view.colours.iter().map(|colour| colour % STYLES)),
         "labels": integers(view.labels.iter().copied()),
         "centres": view.centres.iter().map(|centre| shorts(centre)).collect::<Vec<_>>(),
         "telling": view.telling,
@@ -102,7 +108,7 @@ fn profile_json(profile: &Profile) -> Value {
 
 fn misfit_json(misfit: &Misfit, names: RowNames) -> Value {
     json!({
-        "row": names.name(misfit.row), "group": misfit.group, "distance": short(misfit.distance), "spreads": short(misfit.spreads),
+        "row": names.name(misfit.row), "group": misfit.group, "measure": short(misfit.measure), "spreads": short(misfit.spreads),
         "column": misfit.column, "value": short(misfit.value), "mean": short(misfit.mean),
     })
 }
@@ -110,6 +116,6 @@ fn misfit_json(misfit: &Misfit, names: RowNames) -> Value {
 fn agreement_json(table: &LabelTable) -> Value {
     json!({
         "ari": short(table.adjusted_rand_index), "nmi": short(table.normalized_mutual_information),
-        "purity": short(table.purity), "labels": table.labels, "counts": table.counts,
+        "purity": short(table.purity), "all": table.n_labels, "labels": table.labels, "counts": table.counts,
     })
 }

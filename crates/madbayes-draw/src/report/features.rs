@@ -2,7 +2,8 @@
 
 use super::RowNames;
 use super::clusters::{place, point};
-use super::pack::{base64, levels, short, shorts};
+use super::pack::{integers, levels, short, shorts};
+use crate::base64::base64;
 use madbayes::overview::{FeatureOverview, FeatureView};
 use madbayes::structure::Allocation;
 use serde_json::{Map, Value, json};
@@ -10,27 +11,33 @@ use serde_json::{Map, Value, json};
 pub(super) fn json(features: &FeatureOverview, names: RowNames) -> Value {
     let all_shown = features.shown.len() == features.n_rows;
     let numbers = |values: &[f64]| if features.picture.is_some() { levels(values) } else { shorts(values) };
+    let all_rows: Vec<usize> = if features.all.is_some() { (0..features.n_rows).collect() } else { Vec::new() };
     json!({
         "rows": features.n_rows,
         "nColumns": features.columns.len(),
         "columns": column_names(features),
         "picture": features.picture,
         "offset": if features.picture.is_some() { levels(&features.offset) } else { Value::Null },
-        "shown": (!all_shown).then(|| super::pack::integers(features.shown.iter().map(|&row| row as u32))),
+        "tones": [features.tones.0, features.tones.1],
+        "shown": (!all_shown).then(|| integers(features.shown.iter().map(|&row| row as u32))),
         "names": names.json(&features.shown),
+        "bits": features.all.as_ref().map(bits),
+        "allNames": names.json(&all_rows),
         "examples": features.examples.iter().map(|&row| names.name(row)).collect::<Vec<_>>(),
         "typical": features.n_typical,
         "originals": features.originals.iter().map(|values| numbers(values)).collect::<Vec<_>>(),
         "views": features.views.iter().enumerate().map(|(i, view)| view_json(view, features, i)).collect::<Vec<_>>(),
         "fitted": features.fitted,
         "points": features.points.iter().map(point).collect::<Vec<_>>(),
+        "sampled": features.sampled_rows,
     })
 }
 
 fn column_names(features: &FeatureOverview) -> Value {
     let mut names = Map::new();
     for &column in features.views.iter().flat_map(|view| &view.telling) {
-        names.insert(column.to_string(), json!([features.columns[column], short(features.offset[column])]));
+        let numbers = [features.offset[column], features.deviations[column]].map(short);
+        names.insert(column.to_string(), json!([features.columns[column], numbers[0], numbers[1]]));
     }
     Value::Object(names)
 }
@@ -48,6 +55,7 @@ fn view_json(view: &FeatureView, features: &FeatureOverview, index: usize) -> Va
         "counts": view.counts,
         "telling": view.telling,
         "components": view.components.iter().map(numbers).collect::<Vec<_>>(),
+        "rest": view.rest.iter().map(|rest| if rest.is_empty() { Value::Null } else { numbers(rest) }).collect::<Vec<_>>(),
         "originals": view.originals.iter().map(|values| shorts(values)).collect::<Vec<_>>(),
         "together": view.together,
         "combinations": view.combinations,

@@ -70,6 +70,10 @@ pub struct Report<'a> {
     pub group: &'a str,
     /// Why there is no slider, and how to get one.
     pub no_slider: &'a str,
+    /// Where the groups of all rows are, for pages that have no room for them.
+    pub all_rows: &'a str,
+    /// How the groups shown were taken from the draws of a sampler, such as `the most probable draw`.
+    pub estimate: &'a str,
     /// The automatic choice, where there was one.
     pub choice: Option<&'a Choice>,
     /// How rows are called.
@@ -85,23 +89,34 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// How many groups the fit has.
+    fn n_groups(&self) -> usize {
+        let clusters = self.clusters.map(|clusters| clusters.views[clusters.fitted].sizes.len());
+        let features = self.features.map(|features| features.views[features.fitted].counts.len());
+        clusters.or(features).unwrap_or(0)
+    }
+
     /// The page.
     pub fn html(&self) -> String {
         let data = json!({
             "group": self.group,
             "noSlider": self.no_slider,
+            "allRows": self.all_rows,
             "confidence": self.choice.map(|choice| choice.confidence),
             "clusters": self.clusters.map(|clusters| clusters::json(clusters, self.row_names)),
             "features": self.features.map(|features| features::json(features, self.row_names)),
             "chains": self.chains.map(|chains| chains::json(chains, self.row_names)),
-            "sequences": self.sequences.map(|(svg, description, transitions)| json!({
-                "svg": pack::base64(svg.as_bytes()), "description": description, "transitions": pack::shorts(transitions),
-            })),
+            "sequences": self.sequences.map(|sequences| {
+                let sizes = self.clusters.map(|clusters| &clusters.views[clusters.fitted].sizes[..]);
+                chains::sequences(sequences, sizes)
+            }),
         });
         // Inside a script element only "<" could end it or open a comment; in JSON it stands in strings alone.
         let data = data.to_string().replace('<', "\\u003c");
-        let of_choice = self.choice.into_iter().flat_map(|choice| sentences::of_choice(choice, self.group));
-        let of_chains = self.chains.into_iter().flat_map(|chains| sentences::of_chains(chains, self.group));
+        let k = self.n_groups();
+        let of_choice = self.choice.into_iter().flat_map(|choice| sentences::of_choice(choice, k, self.group));
+        let of_chains =
+            self.chains.into_iter().flat_map(|chains| sentences::of_chains(chains, k, self.estimate, self.group));
         let all = of_choice.chain(of_chains).chain(self.sentences.iter().cloned());
         let sentences: String = all.map(|text| format!("<p>{}</p>\n", escaped(&text))).collect();
         let line = |(name, value): &(String, String)| {

@@ -2,7 +2,7 @@
 const shown = data.clusters ?? data.features;
 if (shown) {
   current = shown.fitted;
-  sliderSection(shown.views, shown.fitted);
+  sliderSection(shown);
 }
 if (data.chains && data.clusters) chainSections(data.chains);
 if (data.sequences) sequenceSection(data.sequences);
@@ -10,7 +10,17 @@ if (data.clusters) clusterSections(data.clusters);
 if (data.features) featureSections(data.features);
 if (data.chains && !data.clusters) chainSections(data.chains);
 if (shown) {
-  const numbers = pathTable(shown.views);
-  if (numbers) document.getElementById("slider").after(html("section", { "aria-label": "The path as a table" }, numbers));
+  const path = pathSection(shown);
+  if (path) document.getElementById("slider").after(path);
 }
 show(current);
+// What is reached by keys must not be hidden by a slider that stays on top.
+const sticky = document.getElementById("slider");
+if (sticky) {
+  const clear = () => (document.documentElement.style.scrollPaddingTop = getComputedStyle(sticky).position === "sticky" ? `${sticky.offsetHeight + 12}px` : "");
+  new ResizeObserver(clear).observe(sticky);
+  addEventListener("resize", clear);
+}
+// Paper has no key to open a table.
+addEventListener("beforeprint", () => document.querySelectorAll("details:not([open])").forEach((node) => { node.open = true; node.dataset.printed = ""; }));
+addEventListener("afterprint", () => document.querySelectorAll("details[data-printed]").forEach((node) => { node.open = false; delete node.dataset.printed; }));

@@ -54,15 +54,16 @@ function table(caption, head, rows) {
   const top = html("thead", {}, html("tr", {}, ...head.map((text, i) => html("th", { scope: "col", class: i && !Array.isArray(text) ? null : "name" }, ...[text].flat()))));
   const body = html("tbody", {}, ...rows.map(([first, ...rest]) =>
     html("tr", {}, cell("th", { scope: "row" })(first), ...rest.map(cell("td", {})))));
-  const inner = html("table", {}, html("caption", {}, caption), top, body);
-  return html("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, inner);
+  // What it is of stands outside: it must not scroll with the table.
+  return html("div", { class: "tabled" }, html("p", { class: "caption", "aria-hidden": "true" }, caption),
+    html("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, html("table", { "aria-label": caption }, top, body)));
 }
 function note(text) { return html("p", { class: "note" }, text); }
 
-// Ticks at 1, 2 or 5 times a power of ten, about `wanted` of them.
-function ticks(low, high, wanted = 6) {
+// Ticks at 1, 2 or 5 times a power of ten, at most `wanted` of them and at least `least` apart.
+function ticks(low, high, wanted = 6, least = 0) {
   if (!(high > low)) return [low];
-  const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const rough = Math.max((high - low) / wanted, least), power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
   const out = [];
   for (let i = Math.ceil(low / step); i * step <= high * (1 + 1e-12) && out.length < 20; i++) out.push(Number((i * step).toPrecision(12)));
@@ -94,9 +95,9 @@ function swatch(colour) {
 // What the slider stands at, and who wants to know.
 const listeners = [];
 let current = 0;
-function show(index) {
+function show(index, dragged = false) {
   current = index;
-  for (const listener of listeners) listener(index);
+  for (const listener of listeners) listener(index, dragged);
 }
 function download(name, lines) {
   const link = html("a", { href: URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" })), download: name });

@@ -1,4 +1,5 @@
 // Rows as points along two axes, with the centre of each group.
+const MANY = 200, STYLES = 50;
 const FRAME = { width: 720, height: 480, left: 70, right: 14, top: 12, bottom: 48 };
 
 function scatterSection(clusters) {
@@ -9,10 +10,15 @@ function scatterSection(clusters) {
   };
   const [xLabel, xSelect] = choose("across", 0), [ySpan, ySelect] = choose("up", Math.min(1, axes.length - 1));
   const picture = svg("svg", { viewBox: `0 0 ${FRAME.width} ${FRAME.height}`, role: "img", id: "scatter" });
-  const shown = clusters.shown ? clusters.shown.length : clusters.rows;
-  const node = section("rows", `The rows, by ${group}`, html("div", { class: "controls" }, xLabel, ySpan), picture,
-    note(`Each mark is a row, each cross the mean of a ${group}.` + (clusters.thinned ? ` ${count(columns[0].length)} of ${count(clusters.rows)} rows are shown, chosen at random (the seed repeats the choice); all numbers on this page are of all rows.` : "")));
-  const draw = () => drawScatter(picture, clusters, views[current], columns, Number(xSelect.value), Number(ySelect.value));
+  const said = note("");
+  const node = section("rows", `The rows, by ${group}`, html("div", { class: "controls" }, xLabel, ySpan), picture, said);
+  const draw = () => {
+    const view = views[current], x = Number(xSelect.value), y = Number(ySelect.value), lines = view.centres.some((centre) => centre[x] === null || centre[y] === null);
+    const means = view.largest.length < view.k ? `the means of the ${count(view.largest.length)} largest of ${plural(view.k, group)}` : `the mean of a ${group}`;
+    drawScatter(picture, clusters, view, columns, x, y);
+    said.textContent = `Each mark is a row, ${view.largest.length < view.k ? `the ${lines ? "lines" : "crosses"} are` : `each ${lines ? "line" : "cross"} is`} ${means}.`
+      + (clusters.thinned ? ` ${count(columns[0].length)} of ${count(clusters.rows)} rows are shown, chosen at random (the seed repeats the choice); all numbers on this page are of all rows.` : "");
+  };
   xSelect.addEventListener("change", draw);
   ySelect.addEventListener("change", draw);
   listeners.push(draw);
@@ -45,19 +51,24 @@ function drawScatter(picture, clusters, view, columns, x, y) {
   const name = (axis) => { const text = clusters.axes[axis].name; return text.length > 60 ? text.slice(0, 59) + "\u2026" : text; };
   parts.push(svg("text", { x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" }, name(x)),
     svg("text", { transform: `translate(16 ${(top + height - bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, name(y)));
-  const places = view.sizes.map(() => []), labels = view.unpacked ??= unpack(view.labels);
-  labels.forEach((label, i) => places[label].push([across.at(columns[x][i]), up.at(columns[y][i])]));
+  const labels = view.unpacked ??= unpack(view.labels), colours = coloursOf(view);
+  // Very many groups are told apart by colour and shape alone.
+  const many = view.k > MANY, places = Array.from({ length: many ? STYLES : view.k }, () => []);
+  labels.forEach((label, i) => places[many ? colours[label] : label].push([across.at(columns[x][i]), up.at(columns[y][i])]));
   const radius = labels.length <= 1000 ? 3.4 : labels.length <= 5000 ? 2.5 : 1.7;
   // Small groups are drawn last: a large one would bury them.
-  const order = view.sizes.map((_, k) => k).sort((a, b) => places[b].length - places[a].length);
+  const order = places.map((_, k) => k).filter((k) => places[k].length).sort((a, b) => places[b].length - places[a].length);
   for (const k of order) {
-    parts.push(svg("g", { opacity: "0.85" }, svg("title", {}, `${group} ${k}, ${plural(view.sizes[k], "row")}`), ...marks(places[k], radius, view.colours[k])));
+    const title = many ? [] : [svg("title", {}, `${group} ${k}, ${plural(sizeOf(view, k), "row")}`)];
+    parts.push(svg("g", { opacity: "0.85" }, ...title, ...marks(places[k], radius, many ? k : colours[k])));
   }
+  // Where one axis is the number of the row, a mean is a line.
+  const across2 = (a) => `M${across.at(a).toFixed(1)} ${top}V${height - bottom}`, up2 = (b) => `M${left} ${up.at(b).toFixed(1)}H${width - right}`;
   const centres = view.centres.map((centre) => [centre[x], centre[y]]);
-  const crosses = centres.filter(([a, b]) => a !== null && b !== null).map(([a, b]) => `M${across.at(a).toFixed(1)} ${up.at(b).toFixed(1)}m-6 0h12m-6-6v12`).join("");
+  const crosses = centres.map(([a, b]) => (a !== null && b !== null ? `M${across.at(a).toFixed(1)} ${up.at(b).toFixed(1)}m-6 0h12m-6-6v12` : a !== null ? across2(a) : b !== null ? up2(b) : "")).join("");
   parts.push(svg("path", { class: "halo", d: crosses }), svg("path", { class: "cross", d: crosses }));
-  if (view.k <= 40) centres.forEach(([a, b], k) => {
-    if (a !== null && b !== null) parts.push(svg("text", { class: "tag", x: across.at(a) + 8, y: up.at(b) - 6 }, String(k)));
+  if (view.k <= 40) centres.forEach(([a, b], i) => {
+    if (a !== null || b !== null) parts.push(svg("text", { class: "tag", x: a === null ? left + 8 : across.at(a) + 8, y: b === null ? top + 14 : up.at(b) - 6 }, String(view.largest[i])));
   });
   picture.replaceChildren(...parts);
   picture.setAttribute("aria-label", `Scatter plot of ${plural(labels.length, "row")} in ${plural(view.k, group)}: ${name(x)} across, ${name(y)} up. Sizes and means are in the tables below.`);

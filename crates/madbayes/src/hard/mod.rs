@@ -33,7 +33,7 @@ pub use features::{
 pub(crate) use features::{FeatureRungs, brief_loss};
 pub(crate) use full_covariance::whitened;
 pub use full_covariance::{
-    CovarianceAlgorithm, CovariancePrior, FullCovarianceClustering, FullCovarianceMeans, nearest_ellipses,
+    CovarianceAlgorithm, CovariancePrior, FullCovarianceClustering, FullCovarianceMeans, nearest_ellipses, own_ellipses,
 };
 pub use goal::Goal;
 pub(crate) use ladder::Ladder;

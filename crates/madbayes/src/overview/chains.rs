@@ -36,6 +36,8 @@ pub struct ChainOverview {
 /// Which rows go together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Together {
+    /// How many rows there are.
+    pub n_rows: usize,
     /// Some rows, ordered by their group.
     pub rows: Vec<usize>,
     /// Their groups.
@@ -89,6 +91,7 @@ impl ChainOverview {
         unsure.sort_by(|a, b| a.2.total_cmp(&b.2).then(a.0.cmp(&b.0)));
         unsure.truncate(MOST_UNSURE);
         self.together = Some(Together {
+            n_rows: labels.len(),
             shares: coclustering(&draws, &pairs),
             groups: rows.iter().map(|&row| labels[row]).collect(),
             certainty: sums.iter().zip(&sizes).map(|(sum, size)| sum / size).collect(),

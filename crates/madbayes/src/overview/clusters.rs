@@ -3,7 +3,7 @@
 
 use super::axes::{Axes, in_units};
 use super::colours::kept_colours;
-use super::members::{Members, Misfit};
+use super::members::{Members, Misfit, RowLosses};
 use super::points::{Standing, numbers_shown};
 use super::thinned::{MOST_SHOWN, thinned};
 use crate::data::{Data, Real};
@@ -17,6 +17,8 @@ use crate::structure::Partition;
 /// Clusters that are described, and columns of each.
 const MOST_PROFILES: usize = 30;
 const MOST_COLUMNS: usize = 12;
+/// Clusters whose centres are drawn.
+const MOST_CENTRES: usize = 200;
 /// The columns a cluster is summed up by.
 const MOST_TELLING: usize = 3;
 /// Labels that a table of agreement has columns for.
@@ -41,6 +43,8 @@ pub struct GroupedRows<'a, T> {
     pub choice: Option<&'a Choice>,
     /// A column to compare with: its name and a value for each row.
     pub truth: Option<(&'a str, &'a [String])>,
+    /// How badly rows fit, where the model does not measure it by the distance to the mean.
+    pub row_losses: Option<RowLosses<'a>>,
     /// Seed of the thinning.
     pub seed: u64,
     /// Threads; 0: one per processor.
@@ -68,6 +72,10 @@ pub struct ClusterOverview {
     pub labels: Vec<u32>,
     /// All points of the path, shown or not.
     pub points: Vec<HullPoint>,
+    /// How many rows the path was sought on, where not on all.
+    pub sampled_rows: Option<usize>,
+    /// What tells how badly rows fit, where that is not their distance from the mean.
+    pub measure: Option<String>,
     /// The name of the column that clusters are compared with.
     pub truth: Option<String>,
 }
@@ -89,11 +97,13 @@ pub struct ClusterView {
     pub colours: Vec<u32>,
     /// The cluster of each row shown.
     pub labels: Vec<u32>,
-    /// The mean of each cluster on every axis.
+    /// The largest clusters, in order: those whose centres are drawn.
+    pub largest: Vec<usize>,
+    /// Their means on every axis.
     pub centres: Vec<Vec<f64>>,
     /// The columns of the profiles, those with the largest share of variance between clusters first.
     pub telling: Vec<usize>,
-    /// The largest clusters, in order.
+    /// What the very largest are like, in order.
     pub profiles: Vec<Profile>,
     /// The rows that fit worst, the worst first.
     pub misfits: Vec<Misfit>,
@@ -123,7 +133,9 @@ pub struct LabelTable {
     pub normalized_mutual_information: f64,
     /// The share of rows whose label is that of most of their cluster.
     pub purity: f64,
-    /// The labels with most rows.
+    /// How many labels there are.
+    pub n_labels: usize,
+    /// Those with most rows.
     pub labels: Vec<String>,
     /// Rows with each of them, for each cluster of `profiles`.
     pub counts: Vec<Vec<usize>>,
@@ -161,6 +173,8 @@ impl ClusterOverview {
             fitted,
             labels: rows.labels.to_vec(),
             points: rows.path.map_or_else(Vec::new, |path| path.path.points.clone()),
+            sampled_rows: rows.path.and_then(|path| path.path.sampled_rows),
+            measure: rows.row_losses.map(|losses| losses.name.to_string()),
             truth: rows.truth.map(|(name, _)| name.to_string()),
             shown,
         })
@@ -201,20 +215,25 @@ impl<T: Real> Scene<'_, T> {
         let colours = kept_colours(before.map(|view| (&view.labels[..], &view.colours[..])), &seen, k);
         let mut telling = self.by_variance_between(&members);
         telling.truncate(MOST_COLUMNS);
-        let mut largest: Vec<usize> = (0..k).collect();
-        largest.sort_by_key(|&group| std::cmp::Reverse(members.sizes[group]));
-        largest.truncate(MOST_PROFILES);
-        largest.sort_unstable();
+        let largest = largest_groups(&members.sizes, MOST_CENTRES);
+        let described = largest_groups(&members.sizes, MOST_PROFILES);
         let on_path = rows.path.and_then(|path| path.path.point(k)).map(|point| point.interval());
         Ok(ClusterView {
             penalties: on_path.or(rows.penalties.filter(|_| labels == rows.labels)),
             standing: Standing::of(k, rows.choice),
             loss: members.losses.iter().sum(),
             spreads: (0..k).map(|group| members.spread(group)).collect(),
-            centres: members.means.iter().map(|mean| axes.place(mean, rows.units)).collect(),
-            profiles: largest.iter().map(|&group| self.profile(group, &members.means[group], &telling)).collect(),
-            misfits: members.misfits(rows.data, labels, rows.units),
-            agreement: truth.map(|truth| label_table(truth, labels, &largest)).transpose()?,
+            centres: largest.iter().map(|&group| axes.place(&members.means[group], rows.units)).collect(),
+            profiles: described.iter().map(|&group| self.profile(group, &members.means[group], &telling)).collect(),
+            misfits: members.misfits(
+                rows.data,
+                labels,
+                rows.row_losses.filter(|_| labels == rows.labels),
+                &self.deviations,
+                rows.units,
+            ),
+            agreement: truth.map(|truth| label_table(truth, labels, &described)).transpose()?,
+            largest,
             sizes: members.sizes,
             colours,
             labels: seen,
@@ -244,13 +263,23 @@ impl<T: Real> Scene<'_, T> {
     fn by_variance_between(&self, members: &Members) -> Vec<usize> {
         let share = |column: usize| {
             let square = |(mean, weight): (&Vec<f64>, &f64)| weight * self.above(column, mean[column]).powi(2);
-            members.means.iter().zip(&members.weights).map(square).sum::<f64>()
+            let groups = members.means.iter().zip(&members.weights);
+            groups.filter(|(_, weight)| **weight > 0.0).map(square).sum::<f64>()
         };
         let shares: Vec<f64> = (0..self.deviations.len()).map(share).collect();
         let mut order: Vec<usize> = (0..shares.len()).collect();
         order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]).then(a.cmp(&b)));
         order
     }
+}
+
+/// So many of the largest groups, in order; a group without rows is none.
+fn largest_groups(sizes: &[usize], most: usize) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..sizes.len()).filter(|&group| sizes[group] > 0).collect();
+    groups.sort_by_key(|&group| std::cmp::Reverse(sizes[group]));
+    groups.truncate(most);
+    groups.sort_unstable();
+    groups
 }
 
 fn label_table((values, known): &(&[String], Partition), labels: &[u32], groups: &[usize]) -> Result<LabelTable> {
@@ -274,6 +303,7 @@ fn label_table((values, known): &(&[String], Partition), labels: &[u32], groups:
         adjusted_rand_index: adjusted_rand_index(known, found)?,
         normalized_mutual_information: normalized_mutual_information(known, found, Average::Arithmetic)?,
         purity: purity(known, found)?,
+        n_labels: known.n_groups(),
         labels: order.iter().map(|&label| names[label].clone()).collect(),
         counts,
     })

@@ -1,21 +1,20 @@
 //! Colours that stay with the rows as the number of groups changes: a group takes the colour of the group before it that it
 //! shares most rows with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The colour of each of `k` groups, given the labels and colours at the number before.
 pub(super) fn kept_colours(before: Option<(&[u32], &[u32])>, labels: &[u32], k: usize) -> Vec<u32> {
     let mut shared: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    let (mut colours, mut taken) = (vec![None; k], Vec::new());
+    let (mut colours, mut taken) = (vec![None; k], BTreeSet::new());
     if let Some((old_labels, old_colours)) = before {
         old_labels.iter().zip(labels).for_each(|(&old, &new)| *shared.entry((old, new)).or_default() += 1);
         let mut pairs: Vec<((u32, u32), usize)> = shared.into_iter().collect();
         pairs.sort_by_key(|&(pair, rows)| (std::cmp::Reverse(rows), pair));
         for ((old, new), _) in pairs {
             let colour = old_colours[old as usize];
-            if colours[new as usize].is_none() && !taken.contains(&colour) {
+            if colours[new as usize].is_none() && taken.insert(colour) {
                 colours[new as usize] = Some(colour);
-                taken.push(colour);
             }
         }
     }

@@ -20,6 +20,9 @@ const MOST_PICTURED: usize = 12;
 const TYPICAL: usize = 8;
 const WORST: usize = 4;
 const MOST_COMBINATIONS: usize = 12;
+/// Rows up to which the features of all are listed for the fit, and bytes of the bits that say who has what.
+const MOST_LISTED: usize = 200_000;
+const MOST_BYTES: usize = 1_500_000;
 
 /// Rows with their features, and what is known of how they were found.
 #[derive(Clone, Copy)]
@@ -63,8 +66,14 @@ pub struct FeatureOverview {
     pub picture: Option<[usize; 3]>,
     /// What every row has before its features are added: a picture, or numbers by column.
     pub offset: Vec<f64>,
-    /// Rows whose features are listed.
+    /// Standard deviation of each column of a table, in the user's units.
+    pub deviations: Vec<f64>,
+    /// What is black and what is white in pictures: 0 and 1, or wider where they go beyond.
+    pub tones: (f64, f64),
+    /// Rows whose features are listed in every view.
     pub shown: Vec<usize>,
+    /// The features of all rows in the fit, where there is room for them.
+    pub all: Option<Allocation>,
     /// Rows that are taken apart, and of these how many are typical; the others fit worst.
     pub examples: Vec<usize>,
     /// How many of them are typical.
@@ -77,6 +86,8 @@ pub struct FeatureOverview {
     pub fitted: usize,
     /// All points of the path, shown or not.
     pub points: Vec<HullPoint>,
+    /// How many rows the path was sought on, where not on all.
+    pub sampled_rows: Option<usize>,
 }
 
 /// The features at one number of them.
@@ -90,10 +101,12 @@ pub struct FeatureView {
     pub loss: f64,
     /// Rows with each feature.
     pub counts: Vec<usize>,
-    /// The columns shown of a table, those that features change most first.
+    /// The columns shown of a table, those that features change most, for their standard deviations, first.
     pub telling: Vec<usize>,
     /// What the first features add: pictures, or numbers for the telling columns.
     pub components: Vec<Vec<f64>>,
+    /// For each row taken apart, what its features beyond those add together; empty where it has none.
+    pub rest: Vec<Vec<f64>>,
     /// The rows taken apart, in the telling columns; empty for pictures.
     pub originals: Vec<Vec<f64>>,
     /// Rows that have both of two features, for the first ones, K x K.
@@ -110,14 +123,18 @@ impl FeatureOverview {
     /// All views of these rows.
     pub fn new<T: Real, U: Real>(rows: &FeaturedRows<T, U>) -> Self {
         let (n_rows, k) = (rows.data.n_rows(), rows.allocation.n_features());
-        let shown = thinned(n_rows, MOST_SHOWN, rows.seed);
         let mut numbers = numbers_shown(rows.path.map(|path| &path.path), rows.choice, k);
-        if rows.picture.is_some() && numbers.len() > MOST_PICTURED {
-            let first = numbers.iter().position(|&number| number == k).unwrap_or(0).saturating_sub(MOST_PICTURED / 2);
-            numbers = numbers[first..].iter().copied().take(MOST_PICTURED).collect();
+        if rows.picture.is_some() {
+            numbers = pictured(&numbers, rows.choice, k);
         }
-        let images: usize = numbers.iter().map(|&number| number.min(MOST_FEATURES)).sum::<usize>() + TYPICAL + WORST;
-        let shrunk = rows.picture.map(|shape| Shrunk::new(shape, images));
+        let bytes = |number: usize| number.div_ceil(8).max(1);
+        let most = MOST_BYTES / numbers.iter().map(|&number| bytes(number)).sum::<usize>();
+        let shown = thinned(n_rows, MOST_SHOWN.min(most), rows.seed);
+        let fits = shown.len() < n_rows && n_rows <= MOST_LISTED && n_rows * bytes(k) <= MOST_BYTES;
+        let rests = numbers.iter().filter(|&&number| number > MOST_FEATURES).count() * (TYPICAL + WORST);
+        let listed: usize = numbers.iter().map(|&number| number.min(MOST_FEATURES)).sum();
+        let shrunk = rows.picture.map(|shape| Shrunk::new(shape, listed + rests + TYPICAL + WORST));
+        let deviations = if rows.picture.is_some() { Vec::new() } else { deviations(rows.originals) };
         let (examples, n_typical) = examples(rows);
         let values = |row: usize| -> Vec<f64> { rows.originals.row(row).iter().map(|&x| x.into()).collect() };
         let mut views = Vec::new();
@@ -128,9 +145,12 @@ impl FeatureOverview {
                 Some(allocation) => {
                     let components = least_squares_components(rows.data, allocation);
                     let loss = point.map_or(f64::NAN, |point| point.loss);
-                    view(rows, allocation, &components, loss, &shown, &examples, shrunk.as_ref())
+                    view(rows, allocation, &components, loss, &shown, &examples, &deviations, shrunk.as_ref())
                 }
-                None => view(rows, rows.allocation, rows.components, rows.loss, &shown, &examples, shrunk.as_ref()),
+                None => {
+                    let components = rows.components;
+                    view(rows, rows.allocation, components, rows.loss, &shown, &examples, &deviations, shrunk.as_ref())
+                }
             };
             let penalties = point.map(|point| point.interval()).or(rows.penalties.filter(|_| number == k));
             views.push(FeatureView { penalties, ..view });
@@ -144,6 +164,10 @@ impl FeatureOverview {
                 .map_or_else(Vec::new, |shrunk| examples.iter().map(|&row| shrunk.of(&values(row))).collect()),
             fitted: numbers.iter().position(|&number| number == k).unwrap_or(0),
             points: rows.path.map_or_else(Vec::new, |path| path.path.points.clone()),
+            sampled_rows: rows.path.and_then(|path| path.path.sampled_rows),
+            tones: if rows.picture.is_some() { tones(rows.originals) } else { (0.0, 1.0) },
+            all: fits.then(|| rows.allocation.clone()),
+            deviations,
             shown,
             examples,
             n_typical,
@@ -152,6 +176,36 @@ impl FeatureOverview {
     }
 }
 
+/// The numbers of features that are shown of pictures: the fit's, the choice and its runners-up, and those about the fit.
+fn pictured(numbers: &[usize], choice: Option<&Choice>, fitted: usize) -> Vec<usize> {
+    let named = |number: usize| number == fitted || Standing::of(number, choice) != Standing::Other;
+    let mut order: Vec<usize> = numbers.to_vec();
+    order.sort_by_key(|&number| (!named(number), number.abs_diff(fitted), number));
+    order.truncate(MOST_PICTURED);
+    order.sort_unstable();
+    order
+}
+
+/// The standard deviation of each column.
+fn deviations<U: Real>(rows: Rows<U>) -> Vec<f64> {
+    let n = rows.n_rows().max(1) as f64;
+    let mut means = vec![0.0; rows.n_columns()];
+    rows.iter().for_each(|row| means.iter_mut().zip(row).for_each(|(mean, &x)| *mean += x.into() / n));
+    let mut squares = vec![0.0; rows.n_columns()];
+    for row in rows.iter() {
+        let gaps = row.iter().zip(&means).map(|(&x, mean)| x.into() - mean);
+        squares.iter_mut().zip(gaps).for_each(|(sum, gap)| *sum += gap * gap / n);
+    }
+    squares.into_iter().map(f64::sqrt).collect()
+}
+
+/// What is black and what is white: 0 and 1, or the darkest and the brightest where they go beyond.
+fn tones<U: Real>(rows: Rows<U>) -> (f64, f64) {
+    let values = || rows.values().iter().map(|&x| -> f64 { x.into() });
+    (values().fold(0.0, f64::min), values().fold(1.0, f64::max))
+}
+
+#[expect(clippy::too_many_arguments, reason = "what all views share is not worth a struct of its own")]
 fn view<T: Real, U: Real>(
     rows: &FeaturedRows<T, U>,
     allocation: &Allocation,
@@ -159,6 +213,7 @@ fn view<T: Real, U: Real>(
     loss: f64,
     shown: &[usize],
     examples: &[usize],
+    deviations: &[f64],
     shrunk: Option<&Shrunk>,
 ) -> FeatureView {
     let d = rows.data.n_columns();
@@ -168,7 +223,11 @@ fn view<T: Real, U: Real>(
     let counts = allocation.counts();
     let mut telling: Vec<usize> = Vec::new();
     if shrunk.is_none() {
-        let change = |column: usize| whole.iter().zip(&counts).map(|(a, n)| *n as f64 * a[column].powi(2)).sum::<f64>();
+        // A column that does not vary is changed by no feature worth naming.
+        let unit = |column: usize| if deviations[column] > 0.0 { deviations[column] } else { f64::INFINITY };
+        let change = |column: usize| {
+            whole.iter().zip(&counts).map(|(a, n)| *n as f64 * (a[column] / unit(column)).powi(2)).sum::<f64>()
+        };
         let changes: Vec<f64> = (0..rows.columns.len()).map(change).collect();
         telling = (0..changes.len()).collect();
         telling.sort_by(|&a, &b| changes[b].total_cmp(&changes[a]).then(a.cmp(&b)));
@@ -190,12 +249,21 @@ fn view<T: Real, U: Real>(
     let mut combinations: Vec<(Vec<usize>, usize)> = combinations.into_iter().collect();
     combinations.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     combinations.truncate(MOST_COMBINATIONS);
+    let rest = |&row: &usize| {
+        let beyond: Vec<usize> = allocation.features_of(row).filter(|&feature| feature >= listed).collect();
+        let mut sum = vec![0.0; d];
+        for &feature in &beyond {
+            sum.iter_mut().zip(&components[feature * d..(feature + 1) * d]).for_each(|(sum, a)| *sum += a);
+        }
+        if beyond.is_empty() { Vec::new() } else { part(&(rows.undo)(&sum)) }
+    };
     let original = |&row: &usize| telling.iter().map(|&column| rows.originals.row(row)[column].into()).collect();
     FeatureView {
         penalties: None,
         standing: Standing::of(allocation.n_features(), rows.choice),
         loss,
         components: whole.iter().map(part).collect(),
+        rest: examples.iter().map(rest).collect(),
         originals: if shrunk.is_none() { examples.iter().map(original).collect() } else { Vec::new() },
         allocation: allocation.select_rows(shown),
         examples: examples.iter().map(|&row| allocation.features_of(row).collect()).collect(),
@@ -231,4 +299,98 @@ fn examples<T: Real, U: Real>(rows: &FeaturedRows<T, U>) -> (Vec<usize>, usize) 
         worst.into_iter().map(|(_, row)| row).filter(|row| !examples.contains(row)).take(WORST).collect::<Vec<_>>(),
     );
     (examples, n_typical)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::select::{Candidate, PenaltyInterval};
+
+    #[test]
+    fn features_beyond_the_list_are_in_the_sum_of_a_row() {
+        // 30 columns, and as many features that each add to one of them; row 0 has them all.
+        let n = 30;
+        let values: Vec<f64> =
+            (0..n * n).map(|i| if i < n || i / n == i % n { 1.0 + (i % n) as f64 } else { 0.0 }).collect();
+        let data = Data::new(Rows::new(&values, n).unwrap()).unwrap();
+        let allocation = Allocation::from_bools(n, n, values.iter().map(|&x| x > 0.0));
+        let components: Vec<f64> =
+            (0..n * n).map(|i| if i / n == i % n { 1.0 + (i % n) as f64 } else { 0.0 }).collect();
+        let names: Vec<String> = (0..n).map(|j| j.to_string()).collect();
+        let seen = FeatureOverview::new(&FeaturedRows {
+            data: &data,
+            originals: data.rows(),
+            columns: &names,
+            picture: None,
+            offset: &vec![0.0; n],
+            undo: &<[f64]>::to_vec,
+            allocation: &allocation,
+            components: &components,
+            loss: 0.0,
+            penalties: None,
+            path: None,
+            choice: None,
+            seed: 0,
+        });
+        let view = &seen.views[0];
+        let all = seen.examples.iter().position(|&row| row == 0).unwrap();
+        assert_eq!((view.components.len(), view.rest[all].len()), (MOST_FEATURES, MOST_COLUMNS));
+        for (j, &column) in view.telling.iter().enumerate() {
+            let listed: f64 = view.components.iter().map(|component| component[j]).sum();
+            assert_eq!(listed + view.rest[all][j], 1.0 + column as f64);
+        }
+    }
+
+    #[test]
+    fn columns_are_ranked_by_what_a_feature_changes_for_their_spread() {
+        // The second column is in small units, and all its spread comes from the feature.
+        let values: Vec<f64> =
+            (0..20).flat_map(|n| [100.0 * f64::from(n / 2 % 2) + f64::from(n % 2), 0.01 * f64::from(n % 2)]).collect();
+        let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
+        let names = ["large".to_string(), "small".to_string()];
+        let seen = FeatureOverview::new(&FeaturedRows {
+            data: &data,
+            originals: data.rows(),
+            columns: &names,
+            picture: None,
+            offset: &[0.0, 0.0],
+            undo: &<[f64]>::to_vec,
+            allocation: &Allocation::from_bools(20, 1, (0..20).map(|n| n % 2 == 1)),
+            components: &[1.0, 0.01],
+            loss: 0.0,
+            penalties: None,
+            path: None,
+            choice: None,
+            seed: 0,
+        });
+        assert_eq!(seen.views[0].telling, [1, 0]);
+        assert!((seen.deviations[1] - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn pictures_keep_the_choice_and_its_runners_up_however_far_from_the_fit() {
+        let candidate = |k| {
+            let penalties = PenaltyInterval { low: 1.0, high: 2.0 };
+            Candidate { k, persistence: 1.0, score: 1.0, penalties }
+        };
+        let choice = Choice {
+            k: 30,
+            penalty: 1.5,
+            penalties: PenaltyInterval { low: 1.0, high: 2.0 },
+            confidence: 0.5,
+            runners_up: vec![candidate(1), candidate(39)],
+            evidence: None,
+        };
+        let numbers: Vec<usize> = (0..40).collect();
+        let shown = pictured(&numbers, Some(&choice), 20);
+        assert_eq!(shown.len(), MOST_PICTURED);
+        assert!([1, 20, 30, 39, 19, 21].iter().all(|k| shown.contains(k)) && shown.is_sorted(), "{shown:?}");
+    }
+
+    #[test]
+    fn white_is_the_brightest_where_pictures_go_beyond_1() {
+        assert_eq!(tones(Rows::new(&[0.2, 0.9], 2).unwrap()), (0.0, 1.0));
+        assert_eq!(tones(Rows::new(&[0.0f32, 16.0], 2).unwrap()), (0.0, 16.0));
+        assert_eq!(tones(Rows::new(&[-1.0, 0.5], 2).unwrap()), (-1.0, 1.0));
+    }
 }

@@ -16,7 +16,7 @@ pub use axes::{Axes, Axis};
 pub use chains::{ChainOverview, Together};
 pub use clusters::{ClusterOverview, ClusterView, GroupedRows, LabelTable, Profile};
 pub use features::{FeatureOverview, FeatureView, FeaturedRows};
-pub use members::Misfit;
+pub use members::{Misfit, RowLosses};
 pub use points::{QUICK_PATH, Standing};
 pub use shares::Shares;
 pub use thinned::{MOST_SHOWN, thinned};

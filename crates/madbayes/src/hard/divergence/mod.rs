@@ -116,6 +116,21 @@ impl DivergenceClustering {
         shares(&self.tallies[k * self.n_columns..(k + 1) * self.n_columns])
     }
 
+    /// x. KL(x/x. || centre) of every row of the fit.
+    pub fn row_losses(&self, counts: &Counts) -> Vec<f64> {
+        let totals: Vec<f64> = self.tallies.chunks_exact(self.n_columns).map(|tally| tally.iter().sum()).collect();
+        let loss = |n: usize| {
+            let (label, total) = (self.labels[n] as usize, counts.total(n));
+            let tally = &self.tallies[label * self.n_columns..(label + 1) * self.n_columns];
+            let (columns, values) = counts.row(n);
+            let present = columns.iter().zip(values).filter(|(_, x)| **x > 0.0);
+            let part = |(&column, x): (&u32, &f64)| x * (x / total / (tally[column as usize] / totals[label])).ln();
+            // Rounding may leave a little less than 0 where a row is alone.
+            present.map(part).sum::<f64>().max(0.0)
+        };
+        (0..self.labels.len()).map(loss).collect()
+    }
+
     /// All centres, K x V.
     pub fn centres(&self) -> Vec<f64> {
         self.tallies.chunks_exact(self.n_columns).flat_map(shares).collect()

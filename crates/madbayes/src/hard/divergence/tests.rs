@@ -65,6 +65,8 @@ fn tiny_problems_are_solved_and_never_below_the_optimum() {
                 let fit = DivergenceMeans { goal, algorithm, ..Default::default() }.fit(&data, &Unwatched).unwrap();
                 let own = objective(&values, 4, &Partition::from_labels(fit.labels.clone()), goal.penalty());
                 assert!((fit.objective - own).abs() < 1e-9 * (1.0 + own), "{} {own}", fit.objective);
+                let rows: f64 = fit.row_losses(&data).iter().sum();
+                assert!((rows - fit.loss()).abs() < 1e-9 * (1.0 + rows), "{rows} {}", fit.loss());
                 assert!(fit.objective > best - 1e-9);
                 tried += 1;
                 solved += usize::from(fit.objective < best + 1e-9);

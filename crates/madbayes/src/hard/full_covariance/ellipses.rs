@@ -119,6 +119,29 @@ pub fn nearest_ellipses<T: Real>(
     covariances: &[f64],
     workers: &Workers,
 ) -> Result<(Vec<u32>, Vec<f64>)> {
+    let found = by_ellipses(data, centres, covariances, workers, |_, distances| nearest(distances, None))?;
+    Ok(found.into_iter().map(|(k, distance)| (k as u32, distance)).unzip())
+}
+
+/// The squared Mahalanobis distance of every row from its own cluster.
+pub fn own_ellipses<T: Real>(
+    data: &Data<T>,
+    labels: &[u32],
+    centres: &[f64],
+    covariances: &[f64],
+    workers: &Workers,
+) -> Result<Vec<f64>> {
+    by_ellipses(data, centres, covariances, workers, |row, distances| distances[labels[row] as usize])
+}
+
+/// What `look` makes of each row and its distances from all clusters.
+fn by_ellipses<T: Real, R: Send>(
+    data: &Data<T>,
+    centres: &[f64],
+    covariances: &[f64],
+    workers: &Workers,
+    look: impl Fn(usize, &[f64]) -> R + Sync + Send,
+) -> Result<Vec<R>> {
     let d = data.n_columns();
     let mut clusters = Ellipses::new(d);
     for (centre, covariance) in centres.chunks_exact(d).zip(covariances.chunks_exact(d * d)) {
@@ -131,7 +154,7 @@ pub fn nearest_ellipses<T: Real>(
     let parts = workers.map(data.n_rows().div_ceil(CHUNK), |chunk| {
         let mut clusters = clusters.clone();
         let rows = chunk * CHUNK..((chunk + 1) * CHUNK).min(data.n_rows());
-        rows.map(|row| nearest(clusters.distances(data, row), None)).collect::<Vec<_>>()
+        rows.map(|row| look(row, clusters.distances(data, row))).collect::<Vec<_>>()
     });
-    Ok(parts.into_iter().flatten().map(|(k, distance)| (k as u32, distance)).unzip())
+    Ok(parts.into_iter().flatten().collect())
 }

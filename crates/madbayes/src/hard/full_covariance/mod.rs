@@ -17,8 +17,8 @@ use crate::parallel::Workers;
 use crate::random::{Stream, stream};
 use crate::watch::{Silently, Step, Watch};
 use ellipses::means;
-pub use ellipses::nearest_ellipses;
 pub(crate) use ellipses::whitened;
+pub use ellipses::{nearest_ellipses, own_ellipses};
 use learned::Learned;
 use lloyd::Lloyd;
 

@@ -140,6 +140,10 @@ fn the_objective_is_that_of_the_labels_centres_and_covariances() {
         total += quadratic(deviation, &invert(fit.covariance(label as usize)).0);
     }
     assert!((fit.objective - total).abs() < 1e-9 * total, "{} {total}", fit.objective);
+    let own = own_ellipses(&data(&values), &fit.labels, &fit.centres, &fit.covariances, &Workers::serial()).unwrap();
+    let (centre, covariance) = (fit.centre(fit.labels[3] as usize), fit.covariance(fit.labels[3] as usize));
+    let distance = quadratic([values[6] - centre[0], values[7] - centre[1]], &invert(covariance).0);
+    assert!((own[3] - distance).abs() < 1e-9 * distance);
 }
 
 #[test]
