@@ -251,7 +251,7 @@ def scores(truth: np.ndarray, runs, **more) -> list[dict]:
 
 def score_cells(rows: list[dict]) -> list[str]:
     """Cells of a table: mean number of clusters, NMI and F1 with their spread, and *successive*."""
-    successive = [row["successive"] for row in rows if row["successive"] != ""]
+    successive = [row["successive"] for row in rows if row.get("successive", "") != ""]
     return [
         f"{column(rows, 'k').mean():.1f}", mean_and_spread(column(rows, "nmi")), mean_and_spread(column(rows, "f1")),
         f"{np.mean(successive):.2f}" if successive else "",
