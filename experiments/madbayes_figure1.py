@@ -19,7 +19,7 @@ X, _ = principal_components(tabletop_pictures(experiment)[0])
 PUBLISHED = {"init": "++", "row_solver": "paper", "polish": False, "n_init": 1, "n_jobs": 1}
 # Time of a run and of all, and features, as printed there.
 PAPER = {
-    "Gibbs, one feature, mass 1": ("8500", "", "10"), "collapsed BP-means": ("11", "11000", "5"),
+    "Gibbs, one feature": ("8500", "", "10"), "collapsed BP-means": ("11", "11000", "5"),
     "BP-means": ("0.36", "360", "6"), "stepwise K-features": ("0.10", "155", "5"),
 }  # fmt: skip
 # Starts and masses of chains; None: drawn. A random start has mass (1 + 1/2 + ... + 1/N) features on average: about 5
