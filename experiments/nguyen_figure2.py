@@ -69,7 +69,8 @@ across = np.array([-2, LINKS * STEP + 1])
 for axis, method in zip(axes, MIXTURES, strict=True):
     model = mixture(8, method, 0).fit(X)
     axis.scatter(*X.T, c=model.labels_, cmap="tab10", s=8)
-    axis.set(title=f"{method}: {model.n_clusters_} clusters", xlim=across, ylim=(-2, GAP + 2), xlabel="first column")
+    axis.set_title(f"{method}: {model.n_clusters_} clusters", fontsize="medium")
+    axis.set(xlim=across, ylim=(-2, GAP + 2), xlabel="first column")
     for (a, b), c in zip(getattr(model, "hyperplanes_", []), getattr(model, "intercepts_", []), strict=True):
         axis.plot(across, -(a * across + c) / b, color="grey", linewidth=0.8)
 axes[0].set_ylabel("second column")
