@@ -15,14 +15,17 @@ use madbayes::watch::Unwatched;
 use std::fmt::Write;
 
 const SWEEPS: usize = 200;
+/// Sweeps whose log joints have a spread.
+const LAST: usize = 50;
 const METHODS: [(&str, HmmMethod); 2] = [("direct", HmmMethod::Direct), ("beam", HmmMethod::Beam)];
 
 /// Two chains from each start, on a real sequence and on a simulated one.
 pub fn starts() -> Result<String> {
     let mut page = format!(
         "# Hidden states from different starts\n\nTwo chains of {SWEEPS} sweeps from each start, with {STATE_SPLIT_MERGE} split-merge proposals \
-         after each sweep and without. States, log joint and agreement with the labels (adjusted Rand index) of the last draw. Chains that \
-         have arrived agree in their log joint wherever they began. Gaussian states with full covariance, its guess from K-means with the \
+         after each sweep and without. States, log joint and agreement with the labels (adjusted Rand index) of the last draw; spread is the \
+         standard deviation of the log joint within the last {LAST} sweeps of each chain. Chains that have arrived agree in their log joint, \
+         up to a few times the spread, wherever they began. Gaussian states with full covariance, its guess from K-means with the \
          true number of states.\n",
     );
     match shared("../sequences/wifi_localization") {
@@ -49,7 +52,7 @@ fn section(page: &mut String, title: &str, rows: &Data<f64>, labels: &[String]) 
     ];
     writeln!(
         page,
-        "\n## {title}\n\n| sampler | start | moves | states | log joint | agreement |\n|---|---|---|---|---|---|"
+        "\n## {title}\n\n| sampler | start | moves | states | log joint | spread | agreement |\n|---|---|---|---|---|---|---|"
     )?;
     for (sampler, method) in METHODS {
         for (name, start) in &starts {
@@ -61,19 +64,27 @@ fn section(page: &mut String, title: &str, rows: &Data<f64>, labels: &[String]) 
                     Ok(Box::new(FullGroups::new(rows, law.clone())?))
                 };
                 let chains = hmm.fit(&Sequences::one(rows.n_rows()), &make, &Unwatched)?;
-                let mut cells = [vec![], vec![], vec![]];
+                let mut cells = [vec![], vec![], vec![], vec![]];
                 for chain in &chains {
                     let (Some(draw), Some(ln_joint)) = (chain.draws.last(), chain.ln_joint.last()) else { continue };
                     let states = Partition::from_labels(draw.states.labels());
                     cells[0].push(states.n_groups().to_string());
                     cells[1].push(format!("{ln_joint:.0}"));
-                    cells[2].push(format!("{:.3}", adjusted_rand_index(&states, &truth)?));
+                    cells[2].push(format!("{:.0}", deviation(&chain.ln_joint[SWEEPS - LAST..])));
+                    cells[3].push(format!("{:.3}", adjusted_rand_index(&states, &truth)?));
                 }
-                let [states, ln_joints, agreements] = cells.map(|cells| cells.join(", "));
+                let [states, ln_joints, spreads, agreements] = cells.map(|cells| cells.join(", "));
                 let moves = if split_merge > 0 { "yes" } else { "no" };
-                writeln!(page, "| {sampler} | {name} | {moves} | {states} | {ln_joints} | {agreements} |")?;
+                writeln!(page, "| {sampler} | {name} | {moves} | {states} | {ln_joints} | {spreads} | {agreements} |")?;
             }
         }
     }
     Ok(())
+}
+
+/// The standard deviation.
+fn deviation(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
 }

@@ -97,7 +97,7 @@ impl<'g> HmmKernel<'g> {
 
     /// One step. Stopped by the watch, it leaves a state that is no draw.
     pub fn step(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
-        let HmmKernel { labels, seats, groups, term, method, split_merge, proposals, sweeps, sequences } = self;
+        let HmmKernel { labels, seats, groups, term, method, sweeps, sequences, .. } = self;
         *sweeps += 1;
         let method = if sweeps.is_multiple_of(ROW_BY_ROW) { HmmMethod::Direct } else { *method };
         let mut hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
@@ -118,6 +118,18 @@ impl<'g> HmmKernel<'g> {
                 form_groups(labels, groups.as_mut());
             }
         }
+        self.propose(rng, watch)?;
+        self.seats.refresh(rng);
+        if let Some(term) = &mut self.term {
+            term.end_sweep(&self.labels);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The split-merge proposals that follow every sweep, by themselves.
+    pub fn propose(&mut self, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<()> {
+        let HmmKernel { labels, seats, groups, term, split_merge, proposals, .. } = self;
+        let mut hyperplanes = term.as_mut().and_then(Separated::present);
         for _ in 0..*proposals {
             let separator = hyperplanes.as_deref_mut().map(|term| -> &mut dyn Separator { term });
             let mut states = States { labels, seats, groups: groups.as_mut(), separator };
@@ -125,10 +137,6 @@ impl<'g> HmmKernel<'g> {
         }
         // From the labels alone, so that a chain that is taken up again has the same bits.
         self.form_groups();
-        self.seats.refresh(rng);
-        if let Some(term) = &mut self.term {
-            term.end_sweep(&self.labels);
-        }
         ControlFlow::Continue(())
     }
 

@@ -37,6 +37,11 @@ impl<'g> Separated<'g> {
         Some(&mut self.hyperplanes)
     }
 
+    /// Those that play a part.
+    pub fn present(&mut self) -> Option<&mut Hyperplanes<'g>> {
+        (self.hyperplanes.n_groups() > 0).then_some(&mut self.hyperplanes)
+    }
+
     /// Draws the hyperplanes given the groups, if they played a part in the sweep.
     pub fn end_sweep(&mut self, labels: &LiveLabels) {
         if self.hyperplanes.n_groups() > 0 {

@@ -18,6 +18,11 @@ fn prior() -> Hdp {
     Hdp { values, concentration: Concentration::Fixed, gamma: Concentration::Fixed, share: None, max_states: None }
 }
 
+fn sticky_and_capped() -> Hdp {
+    let values = HdpValues { share: 0.4, start: 0.7, ..prior().values };
+    Hdp { values, max_states: Some(3), ..prior() }
+}
+
 fn sampler(method: HmmMethod, sweeps: usize) -> HmmSampler {
     let schedule = Schedule { sweeps, burn_in: 20, thin: 1 };
     HmmSampler { prior: prior(), method, schedule, ..HmmSampler::default() }
@@ -40,7 +45,7 @@ fn separation(inputs: &Inputs, term: Discriminative) -> Separation<'_> {
 }
 
 /// p(z) p(X | z) times the evidence of each state relative to that of an empty one.
-fn exact(factor: Factor) -> HashMap<CompactPartition, f64> {
+fn exact(factor: Factor, prior: &Hdp) -> HashMap<CompactPartition, f64> {
     let data = Data::new(Rows::new(&ROWS, 1).unwrap()).unwrap();
     let (sequences, empty) = (Sequences::new(&[3, 2], 5).unwrap(), integrated(factor, |_| false));
     let mut weights: HashMap<CompactPartition, f64> = Partition::all(5)
@@ -51,7 +56,7 @@ fn exact(factor: Factor) -> HashMap<CompactPartition, f64> {
             groups.refresh(&|row| labels[row] as usize);
             let evidence = |k: usize| integrated(factor, |row| labels[row] as usize == k) / empty;
             let of_states: f64 = (0..partition.n_groups()).map(evidence).product();
-            let plain = (ln_prior(&prior(), &partition, &sequences) + groups.ln_marginal()).exp();
+            let plain = (ln_prior(prior, &partition, &sequences) + groups.ln_marginal()).exp();
             (CompactPartition::from(&partition), plain * of_states)
         })
         .collect();
@@ -73,17 +78,18 @@ fn distance(chains: &[HmmChain], exact: &HashMap<CompactPartition, f64>) -> f64 
 #[rstest]
 fn state_sequences_have_their_exact_posterior(
     #[values(Factor::Svm, Factor::Logistic)] factor: Factor,
+    #[values(prior(), sticky_and_capped())] prior: Hdp,
     #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
 ) {
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
     let separation = separation(&inputs, Discriminative { scale: SCALE, ..Discriminative::new(factor) });
-    let exact = exact(factor);
-    let sweeps = 100_000;
-    let found = distance(&run(&sampler(method, sweeps), None, Some(&separation)), &exact);
+    let exact = exact(factor, &prior);
+    let of = |sweeps| HmmSampler { prior, ..sampler(method, sweeps) };
+    let found = distance(&run(&of(100_000), None, Some(&separation)), &exact);
     println!("{factor:?} {method:?}: total variation {found:.5}");
     assert!(found < 0.01, "{factor:?} {method:?}: {found}");
     // The term is no formality: without it the posterior is another.
-    let plain = distance(&run(&sampler(method, 10_000), None, None), &exact);
+    let plain = distance(&run(&of(10_000), None, None), &exact);
     assert!(plain > 0.04, "{plain}");
 }
 
@@ -110,7 +116,7 @@ fn the_published_rule_runs_and_draws_other_states_than_the_exact_one(
 ) {
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
     let term = |new_cluster| Discriminative { new_cluster, scale: SCALE, ..Discriminative::new(Factor::Logistic) };
-    let exact = exact(Factor::Logistic);
+    let exact = exact(Factor::Logistic, &prior());
     let paper = separation(&inputs, term(NewCluster::Paper));
     let found = distance(&run(&sampler(method, 20_000), None, Some(&paper)), &exact);
     // There are no proposals under this rule; where one sweep in four of beam sampling goes row by row, it is 0.019.

@@ -2,15 +2,17 @@
 
 use crate::common::data;
 use crate::common::likelihoods::Likelihood::{self, Diagonal, Full, Multinomial, Spherical};
-use crate::common::sequences::{joint_test, ln_prior, total_variation};
-use madbayes::gibbs::{HmmChain, HmmMethod, HmmSampler, STATE_SPLIT_MERGE, Schedule, effective_sample_size};
+use crate::common::sequences::{exact_posterior, joint_test, ln_prior, total_variation};
+use madbayes::gibbs::{
+    ChainStart, HmmChain, HmmKernel, HmmMethod, HmmSampler, STATE_SPLIT_MERGE, Schedule, effective_sample_size,
+};
 use madbayes::likelihood::{self, FullGroups};
 use madbayes::metrics::adjusted_rand_index;
 use madbayes::model::InfiniteHmm;
 use madbayes::prior::{Concentration, Hdp, HdpValues};
 use madbayes::random::{Stream, stream};
 use madbayes::simulate::HiddenMarkov;
-use madbayes::structure::{Partition, Sequences};
+use madbayes::structure::{CompactPartition, Partition, Sequences};
 use madbayes::watch::Unwatched;
 use rstest::rstest;
 use std::collections::HashMap;
@@ -92,6 +94,51 @@ fn sweeps_alone_match_the_exact_posterior_over_all_state_sequences(
     let sweeps = if method == HmmMethod::Direct { 100_000 } else { 300_000 };
     let distance = total_variation(Spherical(1), fixed(0.4, None), &[2, 3], method, 0, sweeps);
     assert!(distance < 0.012, "{distance}");
+}
+
+/// Nothing else mends what is wrong in their ratio.
+#[rstest]
+fn proposals_alone_reach_the_exact_posterior_over_all_state_sequences(
+    #[values(0.0, 0.4)] share: f64,
+    #[values(None, Some(3))] max_states: Option<usize>,
+) {
+    let (prior, sequences) = (fixed(share, max_states), Sequences::new(&[3, 2], 5).unwrap());
+    let mut left = exact_posterior(Spherical(1), &prior, &sequences);
+    let (steps, mut rng) = (400_000, stream(1, Stream::Chain(0)));
+    Spherical(1)
+        .with_emissions(&Spherical(1).rows(5), &mut |make| {
+            let (prior, sticks) = ((prior, prior.values), stream(1, Stream::Sticks(0)));
+            let kernel = HmmKernel::new(&[0; 5], prior, None, &sequences, sticks, HmmMethod::Direct, make)?;
+            let mut kernel = kernel.proposing(1);
+            for _ in 0..steps {
+                let _ = kernel.propose(&mut rng, &Unwatched);
+                let states = CompactPartition::from(&Partition::from_labels(kernel.states()));
+                *left.entry(states).or_default() -= 1.0 / f64::from(steps);
+            }
+            Ok(())
+        })
+        .unwrap();
+    let distance: f64 = left.values().map(|difference| difference.abs() / 2.0).sum();
+    println!("total variation from the exact posterior: {distance:.5}");
+    assert!(distance < 0.01, "{distance}");
+}
+
+#[test]
+fn chains_from_twelve_random_states_reach_the_log_joint_of_chains_from_the_truth() {
+    let sample = HiddenMarkov { n_rows: 2000, ..HiddenMarkov::default() }.sample(100).unwrap();
+    let data = data(&sample.values, 2);
+    let law = likelihood::Full::weak(&data, likelihood::within_covariance(&data, &sample.labels));
+    let ln_joint = |start: ChainStart| {
+        let schedule = Schedule { sweeps: 150, burn_in: 149, thin: 1 };
+        let sampler = HmmSampler { schedule, start, chains: 3, ..HmmSampler::default() };
+        let make = || Ok(Box::new(FullGroups::new(&data, law.clone())?) as Box<_>);
+        let chains = sampler.fit(&Sequences::one(2000), &make, &Unwatched).unwrap();
+        chains.iter().map(|chain| chain.ln_joint[100..].iter().sum::<f64>() / 50.0).collect::<Vec<f64>>()
+    };
+    let truth = ln_joint(ChainStart::Given(Partition::from_labels(&sample.labels)));
+    let random = ln_joint(ChainStart::Random(12));
+    println!("{truth:?} {random:?}");
+    assert!(random.iter().all(|random| (random - truth[0]).abs() < 30.0), "{truth:?} {random:?}");
 }
 
 #[test]
@@ -184,18 +231,16 @@ fn summed_up(chains: &[HmmChain], of: impl Fn(&HmmChain, usize) -> f64) -> (f64,
     (mean, variance / size, size)
 }
 
-#[rstest]
-fn direct_assignment_and_beam_sampling_agree_on_the_number_of_states_and_the_log_joint(
-    #[values(false, true)] sticky: bool,
-) {
+/// Runs of a short sequence by each sampler with so many proposals and sweeps agree on what they have in common.
+fn assert_alike(sticky: bool, runs: [(HmmMethod, usize, usize); 2]) {
     let recipe = HiddenMarkov { n_rows: 40, n_columns: 1, n_states: 3, separation: 3.0, stay: 0.8 };
     let sample = recipe.sample(2).unwrap();
     let data = data(&sample.values, 1);
     let law = likelihood::Full { prior_mean: vec![0.0], prior_strength: 0.05, prior_dof: 5.0, prior_scale: vec![4.0] };
-    let runs = [(HmmMethod::Direct, 6_000), (HmmMethod::Beam, 12_000)].map(|(method, sweeps)| {
+    let runs = runs.map(|(method, split_merge, sweeps)| {
         let schedule = Schedule { sweeps, burn_in: sweeps - 1, thin: 1 };
         let prior = resampled(sticky, None);
-        let sampler = HmmSampler { prior, method, schedule, chains: 2, ..HmmSampler::default() };
+        let sampler = HmmSampler { prior, method, schedule, split_merge, chains: 2, ..HmmSampler::default() };
         let make = || Ok(Box::new(FullGroups::new(&data, law.clone())?) as Box<_>);
         let chains = sampler.fit(&Sequences::new(&[25, 15], 40).unwrap(), &make, &Unwatched).unwrap();
         [
@@ -206,10 +251,22 @@ fn direct_assignment_and_beam_sampling_agree_on_the_number_of_states_and_the_log
             summed_up(&chains, |chain, sweep| chain.values[sweep].gamma),
         ]
     });
-    for (direct, beam) in runs[0].iter().zip(&runs[1]) {
-        let z = (direct.0 - beam.0) / (direct.1 + beam.1).sqrt();
-        println!("direct {:.4} (size {:.0}), beam {:.4} (size {:.0}), z {z:.2}", direct.0, direct.2, beam.0, beam.2);
+    for (one, other) in runs[0].iter().zip(&runs[1]) {
+        let z = (one.0 - other.0) / (one.1 + other.1).sqrt();
+        println!("{:.4} (size {:.0}), {:.4} (size {:.0}), z {z:.2}", one.0, one.2, other.0, other.2);
         assert!(z.abs() < 4.0);
-        assert!(direct.2 > 200.0 && beam.2 > 200.0, "too few draws to tell");
+        assert!(one.2 > 200.0 && other.2 > 200.0, "too few draws to tell");
     }
+}
+
+#[rstest]
+fn direct_assignment_and_beam_sampling_agree_on_the_number_of_states_and_the_log_joint(
+    #[values(false, true)] sticky: bool,
+) {
+    assert_alike(sticky, [(HmmMethod::Direct, STATE_SPLIT_MERGE, 6_000), (HmmMethod::Beam, STATE_SPLIT_MERGE, 12_000)]);
+}
+
+#[rstest]
+fn proposals_change_neither_the_number_of_states_nor_the_log_joint(#[values(false, true)] sticky: bool) {
+    assert_alike(sticky, [(HmmMethod::Direct, STATE_SPLIT_MERGE, 6_000), (HmmMethod::Direct, 0, 12_000)]);
 }

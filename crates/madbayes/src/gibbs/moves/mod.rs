@@ -9,4 +9,6 @@ pub use split_merge::{Mixture, SplitMerge};
 pub(super) use state_split_merge::{StateSplitMerge, States};
 
 #[cfg(test)]
+mod state_tests;
+#[cfg(test)]
 mod tests;

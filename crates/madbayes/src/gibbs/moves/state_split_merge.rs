@@ -1,14 +1,16 @@
 //! Split-merge moves of hidden states (Jain & Neal 2004, Sec. 3, with whole paths in place of restricted Gibbs scans):
-//! A(split) = min(1, p(split) p(x | split) / [p(merged) p(x | merged)] * w_b (n-1)/n_b * g(beta_merged) / [g(beta_split) q]).
+//! A(split) = min(1, p(split) p(x | split) / [p(merged) p(x | merged)] * w_b (n-1)/n_b * g(beta_merged | merged) / [g(beta_split | split) q] * c).
 //!
 //! Rows i and j are the anchors, as for mixtures: a split puts i's state of n rows in two, a with i and b with j; a merge joins i's state
 //! a with another, b, chosen with probability w_b. [`Halves`] shares the rows with probability q, in one of two ways, either of which
 //! leaves the posterior unchanged: at once, which finds two true states in one, or one by one, which merges the halves of one true
-//! state. At once q is r(T) q(z | T) / r(T | z): T is the switching between the halves, which a split draws from r(T), a merge
+//! state. Each is taken with probability r for what it is good at, else with 1-r: c = (1-r)/r for a split at once, r/(1-r) one by one.
+//! At once q is r(T) q(z | T) / r(T | z): T is the switching between the halves, which a split draws from r(T), a merge
 //! from r(T | z) given the present halves.
 //!
 //! p is the joint of states and their weights beta. The weights of the states that change and what is left for new ones are drawn anew
-//! within their sum, with density g, before the rows are shared.
+//! within their sum, with density g given the transitions, after the rows are shared: weights drawn without them hardly ever fit a
+//! merged state. One by one the halves have equal weights meanwhile.
 
 use super::anchors::{draw_other, ln_choice, ln_pairs, nth_member};
 use super::halves::{Halves, Switches, Switching};
@@ -33,6 +35,30 @@ pub(in crate::gibbs) struct States<'a> {
     pub separator: Option<&'a mut dyn Separator>,
 }
 
+/// The probability r of splits at once, and of merges one by one.
+const USUAL: f64 = 0.8;
+
+/// How rows are shared.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    at_once: bool,
+    /// Whether that is what it is good at.
+    is_usual: bool,
+}
+
+impl Way {
+    fn draw(is_split: bool, rng: &mut Rng) -> Self {
+        let is_usual = rng.random::<f64>() < USUAL;
+        Way { at_once: is_usual == is_split, is_usual }
+    }
+
+    /// How much likelier this way is for the move that undoes the proposal: log c, or -log c for a merge.
+    fn ln_undone(self) -> f64 {
+        let ln_odds = (USUAL / (1.0 - USUAL)).ln();
+        if self.is_usual { -ln_odds } else { ln_odds }
+    }
+}
+
 /// Room for one proposal at a time.
 pub(in crate::gibbs) struct StateSplitMerge<'g> {
     halves: Halves<'g>,
@@ -48,14 +74,15 @@ impl<'g> StateSplitMerge<'g> {
         StateSplitMerge { halves: Halves::new(groups), scores: vec![], rows }
     }
 
-    /// One proposal: a split or a merge with equal probability, by either way of sharing rows. Whether it was accepted; `Break` if
-    /// the watch stopped it, and then nothing has changed.
+    /// One proposal: a split or a merge with equal probability. Whether it was accepted; `Break` if the watch stopped it, and then
+    /// nothing has changed.
     pub fn propose(&mut self, states: &mut States, rng: &mut Rng, watch: &dyn Watch) -> ControlFlow<(), bool> {
-        let at_once = rng.random::<bool>();
-        let accepted = if rng.random::<bool>() {
-            self.propose_split(states, at_once, rng, watch)
+        let is_split = rng.random::<bool>();
+        let way = Way::draw(is_split, rng);
+        let accepted = if is_split {
+            self.propose_split(states, way, rng, watch)
         } else {
-            self.propose_merge(states, at_once, rng, watch)
+            self.propose_merge(states, way, rng, watch)
         };
         self.halves.clear();
         accepted
@@ -64,7 +91,7 @@ impl<'g> StateSplitMerge<'g> {
     fn propose_split(
         &mut self,
         states: &mut States,
-        at_once: bool,
+        way: Way,
         rng: &mut Rng,
         watch: &dyn Watch,
     ) -> ControlFlow<(), bool> {
@@ -83,15 +110,16 @@ impl<'g> StateSplitMerge<'g> {
         let mut seats = states.seats.clone();
         let ln_weights = seats.ln_redrawn(&[old]);
         seats.open_without_weight();
-        let ln_weights = ln_weights - seats.redraw(&[old, new], rng);
-        let ln_q = if at_once {
+        let ln_q = if way.at_once {
             let switching = Switching::draw(&Switches::default(), rng);
             let ln_q = self.halves.at_once(anchors, &switching, None, rng, watch)?;
             self.reseat(&mut seats, old, new);
             ln_q - switching.ln_density(&self.halves.switches()) + switching.ln_density(&Switches::default())
         } else {
+            seats.share_evenly([old, new]);
             self.halves.one_by_one(anchors, (&mut seats, [old, new]), None, rng, watch)?
         };
+        let ln_weights = ln_weights - seats.redraw(&[old, new], rng);
         let ln_prior = seats.ln_prob() - states.seats.ln_prob();
         let ln_likelihood = self.halves.ln_marginal() - ln_whole;
 
@@ -105,7 +133,7 @@ impl<'g> StateSplitMerge<'g> {
             separator.draw_candidate();
         }
         let ln_term = self.ln_separation(states, old, new);
-        let ln_ratio = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights - ln_q;
+        let ln_ratio = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights + way.ln_undone() - ln_q;
         let accepted = rng.random::<f64>().ln() < ln_ratio;
         if accepted {
             *states.seats = seats;
@@ -122,7 +150,7 @@ impl<'g> StateSplitMerge<'g> {
     fn propose_merge(
         &mut self,
         states: &mut States,
-        at_once: bool,
+        way: Way,
         rng: &mut Rng,
         watch: &dyn Watch,
     ) -> ControlFlow<(), bool> {
@@ -155,8 +183,8 @@ impl<'g> StateSplitMerge<'g> {
         let ln_weights = ln_weights - seats.redraw(&[merged], rng);
         let ln_prior = seats.ln_prob() - states.seats.ln_prob();
         let ln_term = self.ln_separation(states, b, a);
-        let mut ln_rest = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights;
-        let switching = at_once.then(|| {
+        let mut ln_rest = ln_prior + ln_likelihood + ln_term + ln_anchors + ln_weights + way.ln_undone();
+        let switching = way.at_once.then(|| {
             let seen = self.halves.switches();
             let switching = Switching::draw(&seen, rng);
             ln_rest += switching.ln_density(&Switches::default()) - switching.ln_density(&seen);
@@ -171,8 +199,9 @@ impl<'g> StateSplitMerge<'g> {
         let ln_q = match switching {
             Some(switching) => self.halves.at_once(anchors, &switching, Some(&present), rng, watch)?,
             None => {
-                let scratch = (&mut states.seats.clone(), [a, b]);
-                self.halves.one_by_one(anchors, scratch, Some(&present), rng, watch)?
+                let mut seats = states.seats.clone();
+                seats.share_evenly([a, b]);
+                self.halves.one_by_one(anchors, (&mut seats, [a, b]), Some(&present), rng, watch)?
             }
         };
         let accepted = ln_uniform < ln_rest + ln_q;

@@ -182,8 +182,8 @@ impl HdpSeats {
         }
     }
 
-    /// Draws the weights of some states and what is left for new ones, their sum s held, from s Dirichlet(1 + gamma/L, ..,
-    /// gamma (L-K)/L): as if each state had been found once. The log density of the draw.
+    /// Draws the weights of some states and what is left for new ones given the transitions, their sum s held, from
+    /// s Dirichlet(m_k + gamma/L, .., gamma (L-K)/L), m_k the fewest tables there can be. The log density of the draw.
     pub(crate) fn redraw(&mut self, groups: &[usize], rng: &mut Rng) -> f64 {
         let (shapes, total) = self.shapes_and_sum(groups);
         let ln_draws: Vec<f64> = shapes.iter().map(|&shape| draw_ln_gamma(shape, rng)).collect();
@@ -210,9 +210,30 @@ impl HdpSeats {
     fn shapes_and_sum(&self, groups: &[usize]) -> (Vec<f64>, f64) {
         let gamma = self.values.gamma;
         let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, self.n_groups()));
-        let shapes = groups.iter().map(|_| 1.0 + each).chain((rest > 0.0).then_some(rest));
+        let shapes = groups.iter().map(|&group| self.fewest_tables(group) + each).chain((rest > 0.0).then_some(rest));
         let states = groups.iter().map(|&group| self.weights[self.slot_of_group[group] as usize]);
         (shapes.collect(), states.sum::<f64>() + self.new)
+    }
+
+    /// The fewest tables that can have taken a state from beta: one in each cell with transitions to it, but none where
+    /// stickiness alone can do; at least 1.
+    fn fewest_tables(&self, group: usize) -> f64 {
+        let slot = self.slot_of_group[group] as usize;
+        let own = self.values.is_sticky().then_some(slot + 1);
+        let cells = (0..=self.stride).filter(|from| self.counts[from * self.stride + slot] > 0.0 && Some(*from) != own);
+        cells.count().max(1) as f64
+    }
+
+    /// Gives two states equal weights within the sum that `redraw` holds, the means of its draws for one table each: known
+    /// whatever their rows are.
+    pub(crate) fn share_evenly(&mut self, groups: [usize; 2]) {
+        let gamma = self.values.gamma;
+        let (each, rest) = (self.hdp.added_to_each(gamma), self.hdp.added_to_rest(gamma, self.n_groups()));
+        let slots = groups.map(|group| self.slot_of_group[group] as usize);
+        let total = slots.iter().map(|&slot| self.weights[slot]).sum::<f64>() + self.new;
+        let part = total * (1.0 + each) / (2.0 + 2.0 * each + rest);
+        slots.iter().for_each(|&slot| self.weights[slot] = part);
+        self.new = (total - 2.0 * part).max(0.0);
     }
 
     fn is_full(&self) -> bool {
