@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
@@ -52,8 +52,9 @@ class InfiniteHMM(Estimator):
         sweep with a Gamma(1, 1) prior.
     gamma : float, default=None
         How evenly states are used. None: drawn with a Gamma(1, 1) prior.
-    sticky : bool, default=False
-        Whether staying in a state has an extra share [3]_, drawn with a uniform prior. For states that last long.
+    sticky : bool or float, default=False
+        Whether staying in a state has an extra share kappa / (alpha + kappa) [3]_. True: drawn anew in every sweep with a uniform
+        prior. A number above 0 and below 1: the share itself, fixed. For states that last long.
     discriminative : {"svm", "logistic"}, default=None
         Draw a hyperplane with every state that keeps the rows of all others on its far side [4]_, as in :class:`DPMixture`. None:
         a plain hidden Markov model.
@@ -67,6 +68,9 @@ class InfiniteHMM(Estimator):
         slow to change where its neighbours hold a row fast.
     max_clusters : int, default=None
         No more states than this: their weights are then Dirichlet(gamma / max_clusters, ..).
+    split_merge : bool, default=True
+        Whether whole states are split and merged too, with either sampler [5]_. Without, states only change by their rows, and
+        halves of one state may stay apart for long. Under ``new_cluster="paper"`` they are not.
     n_sweeps : int, default=1000
         Sweeps of each chain, burn-in included.
     burn_in : int, default=None
@@ -76,7 +80,8 @@ class InfiniteHMM(Estimator):
     n_chains : int, default=2
         Independent chains.
     init : {"dp-means", "one", "random"}, default="dp-means"
-        Where chains begin: at the clusters of ``DPMeans()``, with all rows in one state, or at random.
+        Where chains begin. "dp-means": at the clusters of ``DPMeans()`` or at random, whichever has led a chain to the higher log
+        joint after 20 sweeps, which ``init_`` tells. "one": with all rows in one state. "random": at random.
     loss : {"variation-of-information", "binder"}, default="variation-of-information"
         What the answer is expected to have least of.
     warm_start : bool, default=False
@@ -109,6 +114,9 @@ class InfiniteHMM(Estimator):
     stickiness_trace_ : ndarray of shape (n_chains, n_sweeps)
         The extra share kappa / (alpha + kappa) of staying; 0 where nothing is sticky.
     burn_in_ : int
+    init_ : {"dp-means", "one", "random"}
+        Where the chains began: at random instead of the clusters of ``DPMeans()`` if that led higher. None for chains gone on with
+        that an earlier version began and did not say.
     r_hat_, effective_size_ : dict
         Rank-normalised split R-hat and bulk effective sample size of ``n_states``, ``log_joint`` and what is drawn of
         ``concentration`` and ``gamma``, after the burn-in.
@@ -128,6 +136,8 @@ class InfiniteHMM(Estimator):
     .. [3] E. B. Fox, E. B. Sudderth, M. I. Jordan, A. S. Willsky, "A sticky HDP-HMM with application to speaker
        diarization", Annals of Applied Statistics 2011.
     .. [4] V. Nguyen et al., "Discriminative Bayesian nonparametric clustering", IJCAI 2017.
+    .. [5] S. Jain, R. M. Neal, "A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model",
+       Journal of Computational and Graphical Statistics 2004.
 
     Examples
     --------
@@ -167,12 +177,13 @@ class InfiniteHMM(Estimator):
         pseudocount: float | None = None,
         concentration: float | None = None,
         gamma: float | None = None,
-        sticky: bool = False,
+        sticky: bool | float = False,
         discriminative: str | None = None,
         discriminative_scale: float = 1.0,
         new_cluster: str = "exact",
         sampler: str = "beam",
         max_clusters: int | None = None,
+        split_merge: bool = True,
         n_sweeps: int = 1000,
         burn_in: int | None = None,
         thin: int = 5,
@@ -200,6 +211,7 @@ class InfiniteHMM(Estimator):
         self.new_cluster = new_cluster
         self.sampler = sampler
         self.max_clusters = max_clusters
+        self.split_merge = split_merge
         self.n_sweeps = n_sweeps
         self.burn_in = burn_in
         self.thin = thin
@@ -219,10 +231,11 @@ class InfiniteHMM(Estimator):
             **options,
             "concentration": number_of("concentration", self.concentration),
             "gamma": number_of("gamma", self.gamma),
-            "sticky": bool(self.sticky),
+            **_stickiness(self.sticky),
             **separation_of(self),
             "sampler": self.sampler,
             "max_states": self.max_clusters,
+            "split_merge": bool(self.split_merge),
             **schedule_of(self),
             "init": self.init,
             "loss": self.loss,
@@ -270,6 +283,7 @@ class InfiniteHMM(Estimator):
         self.gamma_trace_ = learned["gamma_trace"]
         self.stickiness_trace_ = learned["share_trace"]
         self.burn_in_ = options["burn_in"]
+        self.init_ = learned["init"]
         self.r_hat_ = self._of_drawn(learned["r_hat"])
         self.effective_size_ = self._of_drawn(learned["effective_size"])
         self.converged_ = all(r_hat <= LARGEST_R_HAT for r_hat in self.r_hat_.values())
@@ -404,6 +418,18 @@ class InfiniteHMM(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.positive_only = self._of_counts()
         return tags
+
+
+def _stickiness(sticky: Any) -> dict[str, Any]:
+    """Whether staying has an extra share, and that share where it is fixed."""
+    if isinstance(sticky, bool | np.bool_):
+        return {"sticky": bool(sticky), "stickiness": None}
+    if isinstance(sticky, Real) and 0 < float(sticky) < 1:
+        return {"sticky": True, "stickiness": float(sticky)}
+    raise ValueError(
+        f"sticky must be True, False or a number above 0 and below 1, got {sticky!r}: the number is the extra share of staying, "
+        "kappa / (alpha + kappa); True has it drawn"
+    )
 
 
 def _lengths(lengths: ArrayLike | None) -> list[int] | None:

@@ -73,6 +73,43 @@ def test_every_sampler_and_likelihood_finds_them(chain, sampler, sticky, likelih
     assert (model.stickiness_trace_ > 0).all() == sticky
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("share", [0.9, np.float32(0.5)])
+def test_a_share_of_staying_that_is_given_stays(chain, share):
+    X = chain[0][:200]
+    model = InfiniteHMM(sticky=share, n_sweeps=30).fit(X)
+    assert (model.stickiness_trace_ == float(share)).all()
+    assert model.sticky is share
+    drawn = InfiniteHMM(sticky=np.True_, n_sweeps=30).fit(X).stickiness_trace_
+    assert (np.diff(drawn, axis=1) != 0).all()
+    assert not InfiniteHMM(sticky=np.False_, n_sweeps=30).fit(X).stickiness_trace_.any()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_states_of_one_start_are_split_with_proposals_and_slowly_without(chain):
+    X, truth, _ = chain
+    parameters = {"init": "one", "sampler": "direct", "n_sweeps": 6, "burn_in": 5, "thin": 1, "n_chains": 1}
+    with_moves = InfiniteHMM(**parameters).fit(X)
+    without = InfiniteHMM(split_merge=False, **parameters).fit(X)
+    assert adjusted_rand_score(truth, with_moves.states_) > 0.95
+    assert adjusted_rand_score(truth, without.states_) < 0.7
+    assert with_moves.init_ == without.init_ == "one"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_start_that_was_used_is_told(chain):
+    assert InfiniteHMM(n_sweeps=10).fit(chain[0]).init_ == "dp-means"
+    # Two states that differ in their spread alone: DP-means sees one cluster.
+    spread = np.where(np.arange(200) // 10 % 2, 5.0, 0.05) * np.random.default_rng(3).normal(size=200)
+    model = InfiniteHMM(n_sweeps=10, warm_start=True).fit(spread[:, None])
+    assert (model.init, model.init_) == ("dp-means", "random")
+    asked = InfiniteHMM(n_sweeps=10, init="random").fit(spread[:, None])
+    assert (asked.log_joint_trace_ == model.log_joint_trace_).all()
+    # Chains that go on began where they did.
+    again = pickle.loads(pickle.dumps(model)).set_params(n_sweeps=20).fit(spread[:, None])
+    assert again.init_ == "random"
+
+
 def test_new_sequences_are_read_by_forward_backward(chain, fitted):
     X, truth, means = chain
     new, states, _ = hidden_markov(300, n_states=3, separation=6, random_state=2)
@@ -183,6 +220,10 @@ def test_a_fit_gone_on_with_is_the_longer_fit(chain, discriminative):
         ({"likelihood": "poisson"}, "likelihood must be one of"),
         ({"gamma": -1.0}, "gamma must be"),
         ({"concentration": 0.0}, "concentration must be"),
+        ({"sticky": 1.5}, "sticky must be True, False or a number above 0 and below 1, got 1.5"),
+        ({"sticky": 0}, "sticky must be True, False or a number above 0 and below 1, got 0"),
+        ({"sticky": float("nan")}, "sticky must be True, False or a number"),
+        ({"sticky": "yes"}, "sticky must be True, False or a number above 0 and below 1, got 'yes'"),
         ({"max_clusters": 0}, "max_clusters must be"),
         ({"pseudocount": 1.0}, "pseudocount is no parameter of"),
     ],

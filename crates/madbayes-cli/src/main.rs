@@ -85,7 +85,7 @@ fn run(cli: Cli) -> Result<()> {
 }
 
 /// What the library's arguments are called here.
-const OPTIONS: [(&str, &str); 32] = [
+const OPTIONS: [(&str, &str); 33] = [
     ("discriminative_scale", "--discriminative-scale"),
     ("covariances", "--covariances"),
     ("covariance_penalty", "--covariance-penalty"),
@@ -100,6 +100,7 @@ const OPTIONS: [(&str, &str); 32] = [
     ("mass", "--mass"),
     ("gamma", "--gamma"),
     ("max_states", "--max-states"),
+    ("stickiness", "--sticky"),
     ("noise", "--noise"),
     ("scale", "--feature-scale"),
     ("n_features", "--components"),

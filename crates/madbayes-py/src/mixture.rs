@@ -134,6 +134,15 @@ pub fn start_of(name: &str) -> PyResult<MixtureStart> {
     }
 }
 
+/// What Python calls a start.
+pub fn name_of_start(start: MixtureStart) -> &'static str {
+    match start {
+        MixtureStart::DpMeans => "dp-means",
+        MixtureStart::One => "one",
+        MixtureStart::Random => "random",
+    }
+}
+
 /// What a point estimate minimises.
 pub fn loss_of(name: &str) -> PyResult<Loss> {
     match name {

@@ -2,10 +2,10 @@
 
 use crate::arrays::{Matrix, data, labels, rows, value_error, with_matrix};
 use crate::counts::CountRows;
-use crate::mixture::{likelihood_of, loss_of, set_law, start_of};
+use crate::mixture::{likelihood_of, loss_of, name_of_start, set_law, start_of};
 use crate::separation::{discriminative_of, set_hyperplanes};
 use crate::watching::listen;
-use madbayes::gibbs::{HmmChain, HmmMethod, Schedule};
+use madbayes::gibbs::{HmmChain, HmmMethod, STATE_SPLIT_MERGE, Schedule};
 use madbayes::model::{AssignedStates, HmmFit, HmmModel, HmmRun, InfiniteHmm, MixtureRows, NormalPrior};
 use madbayes::parallel::Workers;
 use madbayes::structure::Sequences;
@@ -36,11 +36,13 @@ struct Options {
     concentration: Option<f64>,
     gamma: Option<f64>,
     sticky: bool,
+    stickiness: Option<f64>,
     discriminative: Option<String>,
     discriminative_scale: f64,
     new_cluster: String,
     sampler: String,
     max_states: Option<usize>,
+    split_merge: bool,
     n_sweeps: usize,
     burn_in: usize,
     thin: usize,
@@ -72,6 +74,7 @@ impl Options {
             concentration: self.concentration,
             gamma: self.gamma,
             sticky: self.sticky,
+            stickiness: self.stickiness,
             discriminative: discriminative_of(
                 self.discriminative.as_deref(),
                 self.discriminative_scale,
@@ -80,6 +83,7 @@ impl Options {
             max_states: self.max_states,
             method,
             schedule: Schedule { sweeps: self.n_sweeps, burn_in: self.burn_in, thin: self.thin },
+            split_merge: if self.split_merge { STATE_SPLIT_MERGE } else { 0 },
             chains: self.n_chains,
             start: start_of(&self.init)?,
             loss: loss_of(&self.loss)?,
@@ -155,6 +159,7 @@ fn as_dictionary<'py>(py: Python<'py>, fit: HmmFit, run: HmmRun, interrupted: bo
     out.set_item("gamma_trace", traces(py, &fit.chains, |chain, i| chain.values[i].gamma)?)?;
     out.set_item("share_trace", traces(py, &fit.chains, |chain, i| chain.values[i].share)?)?;
     out.set_item("draws", draws(py, &fit.chains, fit.estimate.n_rows())?)?;
+    out.set_item("init", fit.start.map(name_of_start))?;
     out.set_item("r_hat", fit.r_hat)?;
     out.set_item("effective_size", fit.effective_size)?;
     out.set_item("model", Py::new(py, StatesModel(fit.model))?)?;

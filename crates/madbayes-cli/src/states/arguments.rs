@@ -32,7 +32,7 @@ pub enum LikelihoodName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StatesStartName {
-    /// At the clusters of DP-means
+    /// At the clusters of DP-means, or at random where that leads higher in 20 sweeps
     DpMeans,
     /// With all rows in one state
     One,
@@ -51,7 +51,7 @@ pub enum StatesStartName {
   madbayes states walk.csv --resume run.json --sweeps 1000 --save-state run.json
 
 Rows are steps in time, one sequence or, with --sequence-column, several: rows of one sequence stand together. --sticky is for states
-that last long. Letters in the picture are states, in order of first appearance.
+that last long: the extra share of staying is drawn, or fixed with --sticky=0.8. Letters in the picture are states, in order of first appearance.
 
 --sweeps counts from the beginning: a run of 500 taken up with --resume and --sweeps 1000 does 500 more, and is the run of 1000, bit
 for bit. Data, columns and sequences must be the same; what else the run was begun with need not be said again.")]
@@ -59,9 +59,9 @@ pub struct StatesArguments {
     /// The column that says which sequence a row belongs to
     #[arg(long, value_name = "NAME")]
     pub sequence_column: Option<String>,
-    /// Give staying in a state an extra share, which is drawn too
-    #[arg(long)]
-    pub sticky: bool,
+    /// Give staying in a state an extra share: drawn too, or this number above 0 and below 1
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, require_equals = true)]
+    pub sticky: Option<Option<f64>>,
     /// How the states are redrawn [default: beam]
     #[arg(long, value_enum)]
     pub sampler: Option<SamplerName>,
@@ -89,6 +89,9 @@ pub struct StatesArguments {
     /// Where chains begin [default: dp-means]
     #[arg(long, value_enum)]
     pub start: Option<StatesStartName>,
+    /// Proposals after each sweep to split or merge states; 0: states only change by their rows [default: 8]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = some_number)]
+    pub split_merge: Option<usize>,
     /// Write where the chains stand, to go on with --resume; also when interrupted
     #[arg(long, value_name = "S.json")]
     pub save_state: Option<PathBuf>,
@@ -133,7 +136,8 @@ impl StatesArguments {
             },
             concentration: self.concentration,
             gamma: self.gamma,
-            sticky: self.sticky,
+            sticky: self.sticky.is_some(),
+            stickiness: self.sticky.flatten(),
             discriminative: self.separation.term(),
             max_states: self.max_states,
             method: match self.sampler.unwrap_or(SamplerName::Beam) {
@@ -141,6 +145,7 @@ impl StatesArguments {
                 SamplerName::Direct => HmmMethod::Direct,
             },
             schedule: Schedule { sweeps, burn_in: self.burn_in.unwrap_or(sweeps / 2), ..default.schedule },
+            split_merge: self.split_merge.unwrap_or(default.split_merge),
             chains: self.chains.unwrap_or(default.chains),
             start: match self.start.unwrap_or(StatesStartName::DpMeans) {
                 StatesStartName::DpMeans => MixtureStart::DpMeans,
@@ -166,21 +171,17 @@ impl StatesArguments {
             HmmMethod::Beam => SamplerName::Beam,
             HmmMethod::Direct => SamplerName::Direct,
         };
-        let start = match saved.start {
-            MixtureStart::DpMeans => StatesStartName::DpMeans,
-            MixtureStart::One => StatesStartName::One,
-            MixtureStart::Random => StatesStartName::Random,
-        };
         let on = |is: bool| is.then_some("on");
         let said = [
             Said::new("--likelihood", self.likelihood.as_ref().map(named), Some(named(&likelihood))),
             Said::new("--sampler", self.sampler.as_ref().map(named), Some(named(&sampler))),
-            Said::new("--sticky", on(self.sticky), on(saved.sticky)),
+            Said("--sticky", self.sticky.map(stickiness), saved.sticky.then(|| stickiness(saved.stickiness))),
             Said::new("--concentration", self.concentration, saved.concentration),
             Said::new("--gamma", self.gamma, saved.gamma),
             Said::new("--max-states", self.max_states, saved.max_states),
             Said::new("--chains", self.chains, Some(saved.chains)),
-            Said::new("--start", self.start.as_ref().map(named), Some(named(&start))),
+            Said::new("--start", self.start.as_ref().map(named), Some(name_of_start(saved.start))),
+            Said::new("--split-merge", self.split_merge, Some(saved.split_merge)),
             // 0 may be the default.
             Said::new("--seed", Some(self.work.seed).filter(|seed| *seed != 0), Some(saved.seed)),
             Said::new("--standardize", on(self.standardize), on(run.standardise.is_some())),
@@ -190,4 +191,18 @@ impl StatesArguments {
         schedule.burn_in = self.burn_in.unwrap_or(schedule.burn_in);
         Ok(InfiniteHmm { schedule, threads: self.work.threads, ..saved.clone() })
     }
+}
+
+/// The option's name of a start.
+pub fn name_of_start(start: MixtureStart) -> String {
+    named(&match start {
+        MixtureStart::DpMeans => StatesStartName::DpMeans,
+        MixtureStart::One => StatesStartName::One,
+        MixtureStart::Random => StatesStartName::Random,
+    })
+}
+
+/// What --sticky says.
+fn stickiness(share: Option<f64>) -> String {
+    share.map_or("on".into(), |share| share.to_string())
 }

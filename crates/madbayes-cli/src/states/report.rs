@@ -1,6 +1,7 @@
 //! The states as text, JSON, CSV and pictures.
 
 use super::Cut;
+use super::arguments::name_of_start;
 use crate::agreement::Agreement;
 use crate::convergence::{LARGEST_R_HAT, stopped_after, verdict};
 use crate::number::{count, number, plural, table};
@@ -9,7 +10,7 @@ use crate::read::Table;
 use crate::separation;
 use anyhow::{Context, Result};
 use madbayes::gibbs::HmmChain;
-use madbayes::model::{HmmFit, InfiniteHmm};
+use madbayes::model::{HmmFit, InfiniteHmm, MixtureStart};
 use madbayes_draw::{Lines, Segments};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -94,8 +95,10 @@ impl Answer<'_> {
             "log_joint_trace": traces(&|chain| json!(chain.ln_joint)),
             "concentration_trace":
                 traces(&|chain| chain.values.iter().map(|values| values.concentration).collect::<Vec<_>>().into()),
+            "stickiness_trace": traces(&|chain| chain.values.iter().map(|values| values.share).collect::<Vec<_>>().into()),
             "converged": !fit.stopped && self.agree(),
             "stopped": fit.stopped,
+            "start": fit.start.map(name_of_start),
             "standardized": fit.model.standardise.is_some(),
             "sweeps": self.hmm.schedule.sweeps,
             "burn_in": self.hmm.schedule.burn_in,
@@ -153,6 +156,7 @@ impl Answer<'_> {
             out += &agreement.line();
         }
         out += &separation::line(self.hmm.discriminative, "state");
+        out += &self.start_line();
         let told = |r: f64| if r.is_nan() { "unknown".to_string() } else { format!("{r:.2}") };
         out += &format!(
             "R-hat {} (states), {} (log joint), {} (concentration), {} (gamma): {}\n{}{} of {} sweeps in {} s, seed {}\n",
@@ -168,6 +172,20 @@ impl Answer<'_> {
             self.hmm.seed
         );
         out
+    }
+
+    /// Where the chains began, as far as that is known.
+    fn start_line(&self) -> String {
+        let began = match self.fit.start {
+            Some(MixtureStart::DpMeans) => "at the clusters of DP-means",
+            Some(MixtureStart::One) => "with all rows in one state",
+            Some(MixtureStart::Random) if self.hmm.start == MixtureStart::DpMeans => {
+                "at random, which led higher in 20 sweeps than the clusters of DP-means"
+            }
+            Some(MixtureStart::Random) => "at random",
+            None => return String::new(),
+        };
+        format!("chains began {began}\n")
     }
 
     /// Rows, certainty and transitions of every state.

@@ -57,6 +57,7 @@ fn text_shows_the_segmentation_and_csv_the_certainty() {
     assert!(text.starts_with("240 rows x 2 columns in 1 sequence: 3 states"), "{text}");
     assert!(text.contains("  1 aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbbcccccccccccccccccccc"), "{text}");
     assert!(text.contains("share of sweeps by number of states"), "{text}");
+    assert!(text.contains("\nchains began at the clusters of DP-means\n"), "{text}");
     let csv = folder.read("s.csv");
     assert_eq!(csv.lines().count(), 241);
     assert!(csv.starts_with("row,state,certainty\n1,0,"), "{csv}");
@@ -79,7 +80,12 @@ fn said(folder: &Folder, arguments: &str) -> Value {
 #[test]
 fn a_run_in_two_pieces_is_the_run_of_one() {
     let folder = walks();
-    for options in ["--sticky", "--discriminative logistic --standardize", "--sampler direct --discriminative svm"] {
+    for options in [
+        "--sticky",
+        "--sticky=0.6 --split-merge 2",
+        "--discriminative logistic --standardize",
+        "--sampler direct --discriminative svm",
+    ] {
         let base = format!("states walks.csv --sequence-column walk --exclude kind {options} --seed 3");
         let whole = said(&folder, &format!("{base} --sweeps 60 --model whole.json"));
         folder.text(&format!("{base} --sweeps 20 --burn-in 10 --save-state s.json"));
@@ -92,8 +98,13 @@ fn a_run_in_two_pieces_is_the_run_of_one() {
     let message = |options: &str| {
         folder.mistake(&format!("states walks.csv --sequence-column walk --resume s.json --sweeps 80 {options}"))
     };
-    for (given, has) in [("--sticky on", "none"), ("--sampler beam", "direct"), ("--discriminative logistic", "svm")] {
-        let option = given.strip_suffix(" on").unwrap_or(given);
+    for (option, given, has) in [
+        ("--sticky", "--sticky on", "none"),
+        ("--sticky=0.5", "--sticky 0.5", "none"),
+        ("--split-merge 3", "--split-merge 3", "8"),
+        ("--sampler beam", "--sampler beam", "direct"),
+        ("--discriminative logistic", "--discriminative logistic", "svm"),
+    ] {
         says(&message(option), &[&format!("{given} contradicts the run in --resume, which has {has}")]);
     }
     says(&message("--columns x"), &["the run in --resume is of the columns x,y, the data has x"]);
@@ -115,6 +126,39 @@ fn hyperplanes_are_told_in_the_units_of_the_file_and_used_by_assign() {
 }
 
 #[test]
+fn where_chains_began_is_told() {
+    let folder = walks();
+    let base = "states walks.csv --exclude kind,walk --sweeps 20";
+    assert_eq!(folder.json(base)["start"], "dp-means");
+    for (start, told) in [("one", "with all rows in one state"), ("random", "at random")] {
+        assert_eq!(folder.json(&format!("{base} --start {start}"))["start"], start);
+        says(&folder.text(&format!("{base} --start {start}")), &[&format!("chains began {told}\n")]);
+    }
+    // Two states that differ in their spread alone: DP-means sees one cluster.
+    let (mut csv, mut noise) = (String::from("x\n"), Noise::new(7));
+    (0..200).for_each(|row| csv += &format!("{}\n", [0.05, 5.0][row / 10 % 2] * (noise.next() - 0.5)));
+    folder.write("spread.csv", csv);
+    let base = "states spread.csv --sweeps 20";
+    assert_eq!(folder.json(&format!("{base} --save-state s.json"))["start"], "random");
+    let told = "chains began at random, which led higher in 20 sweeps than the clusters of DP-means\n";
+    says(&folder.text(base), &[told]);
+    // Chains that go on began where they did.
+    says(&folder.text("states spread.csv --resume s.json --sweeps 30"), &[told]);
+}
+
+#[test]
+fn a_fixed_share_of_staying_is_not_drawn() {
+    let folder = walks();
+    let base = format!("states walks.csv --exclude kind,walk {SHORT}");
+    let (fixed, drawn) = (folder.json(&format!("{base} --sticky=0.9")), folder.json(&format!("{base} --sticky")));
+    assert_eq!((&fixed["n_groups"], &drawn["n_groups"]), (&3.into(), &3.into()));
+    let shares = |fit: &Value| serde_json::from_value::<Vec<Vec<f64>>>(fit["stickiness_trace"].clone()).unwrap();
+    assert!(shares(&fixed).concat().iter().all(|share| *share == 0.9));
+    assert!(shares(&drawn)[0].windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(shares(&folder.json(&base)).concat().iter().all(|share| *share == 0.0));
+}
+
+#[test]
 fn mistakes_are_named() {
     let folder = walks();
     folder.write("mixed.csv", "x,walk\n1,a\n2,b\n3,a\n");
@@ -123,6 +167,12 @@ fn mistakes_are_named() {
         ("states mixed.csv --sequence-column walk", "row 3 goes on with sequence \"a\" of column walk"),
         ("states walks.csv --sequence-column kind --label-column kind", "both name kind"),
         ("states walks.csv --exclude kind,walk --gamma 0", "--gamma must be a positive finite number, got 0"),
+        (
+            "states walks.csv --exclude kind,walk --sticky=1",
+            "--sticky must be above 0 and below 1, got 1: it is the share",
+        ),
+        ("states walks.csv --exclude kind,walk --sticky=much", "invalid value 'much' for '--sticky[=<SHARE>]'"),
+        ("states walks.csv --exclude kind,walk --split-merge -1", "it must be a whole number of at least 0"),
         ("states walks.csv --exclude kind,walk --max-states 0", "--max-states must be at least 1"),
         ("states walks.csv --exclude kind,walk --burn-in 1000", "--burn-in must be less than the number of sweeps"),
         ("assign --model clusters.json walks.csv --sequence-column walk", "--sequence-column is for a model of states"),

@@ -5,7 +5,7 @@ mod tests;
 
 use super::mixture::check_standardisation;
 use super::resumed::{KnownRows, draws_dropped, other_parameters, schedule_to};
-use super::{HmmFit, InfiniteHmm, MixtureLaw, MixtureRows, saved};
+use super::{HmmFit, InfiniteHmm, MixtureLaw, MixtureRows, MixtureStart, saved};
 use crate::data::Real;
 use crate::error::{Error, Result};
 use crate::gibbs::{HmmChain, Schedule};
@@ -51,6 +51,9 @@ pub struct HmmRun {
     pub law: MixtureLaw,
     /// Rows in each sequence.
     pub lengths: Vec<usize>,
+    /// Where the chains began; none: an earlier version wrote this, and did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<MixtureStart>,
     /// The rows, known again by their number and a hash.
     #[serde(flatten)]
     rows: KnownRows,
@@ -69,6 +72,7 @@ impl HmmRun {
             hmm: hmm.clone(),
             law: fit.model.likelihood.clone(),
             lengths: sequences.lengths(),
+            start: fit.start,
             rows: KnownRows::new(rows),
             chains,
         }
@@ -112,7 +116,7 @@ impl HmmRun {
         let earlier = (self.law, self.chains.into_iter().map(drop).collect());
         let mut fit = hmm.resume(rows, sequences, self.columns, earlier, watch)?;
         fit.model.standardise = self.standardise;
-        Ok(fit)
+        Ok(HmmFit { start: self.start, ..fit })
     }
 
     /// The run as JSON, on one line.

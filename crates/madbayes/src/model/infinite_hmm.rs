@@ -11,8 +11,8 @@ use crate::counts::Counts;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
 use crate::gibbs::{
-    ChainStart, HmmChain, HmmDraw, HmmMethod, HmmSampler, Loss, Schedule, certainty, effective_sample_size,
-    point_estimate, split_r_hat,
+    ChainStart, HmmChain, HmmDraw, HmmMethod, HmmSampler, Loss, STATE_SPLIT_MERGE, Schedule, certainty,
+    effective_sample_size, point_estimate, split_r_hat,
 };
 use crate::parallel::Workers;
 use crate::prior::{Concentration, Hdp, HdpValues, StateWeights};
@@ -44,8 +44,11 @@ pub struct InfiniteHmm {
     pub concentration: Option<f64>,
     /// gamma; none: redrawn with its Gamma(1, 1) prior.
     pub gamma: Option<f64>,
-    /// Whether staying has an extra share, redrawn with a uniform prior.
+    /// Whether staying has an extra share.
     pub sticky: bool,
+    /// That share, kappa / (alpha + kappa), above 0 and below 1; none: redrawn with a uniform prior where states are sticky.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stickiness: Option<f64>,
     /// Hyperplanes that keep states apart, beside the likelihood (Nguyen et al. 2017); none: a plain hidden Markov model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discriminative: Option<Discriminative>,
@@ -55,9 +58,11 @@ pub struct InfiniteHmm {
     pub method: HmmMethod,
     /// Length, burn-in and thinning of each chain.
     pub schedule: Schedule,
+    /// Split-merge proposals of states after each sweep; 0: states only change by their rows.
+    pub split_merge: usize,
     /// Number of chains.
     pub chains: usize,
-    /// Where they begin.
+    /// Where they begin. From DP-means they may begin at random instead: see [`HmmFit::start`].
     pub start: MixtureStart,
     /// What the point estimate minimises.
     pub loss: Loss,
@@ -75,10 +80,12 @@ impl Default for InfiniteHmm {
             concentration: None,
             gamma: None,
             sticky: false,
+            stickiness: None,
             discriminative: None,
             max_states: None,
             method: HmmMethod::default(),
             schedule: Schedule { sweeps: 1000, burn_in: 500, thin: 5 },
+            split_merge: STATE_SPLIT_MERGE,
             chains: 2,
             start: MixtureStart::default(),
             loss: Loss::default(),
@@ -105,6 +112,9 @@ pub struct HmmFit {
     pub effective_size: [f64; 4],
     /// Transitions, the next step, and what they say of new sequences.
     pub model: HmmModel,
+    /// Where the chains began: at random although DP-means was asked for, if that led a chain higher in a few sweeps. None: they
+    /// were begun by an earlier version, which did not say.
+    pub start: Option<MixtureStart>,
     /// Whether the watch stopped it.
     pub stopped: bool,
 }
@@ -132,9 +142,7 @@ impl InfiniteHmm {
         self.sampler(ChainStart::One)?.check(data.n_rows())?;
         check_rows(sequences, data.n_rows())?;
         let (law, start, _) = self.as_mixture().law_and_start(data, watch)?;
-        let rows = MixtureRows::Dense(data);
-        let start = self.better_start(rows, sequences, &law, start, watch)?;
-        self.run(rows, sequences, law, start, vec![], columns, watch)
+        self.begin(MixtureRows::Dense(data), sequences, law, start, columns, watch)
     }
 
     /// Goes on from where chains stand, with the law they began with, up to the sweeps of the schedule, which count from the
@@ -171,9 +179,21 @@ impl InfiniteHmm {
         self.sampler(ChainStart::One)?.check(counts.n_rows())?;
         check_rows(sequences, counts.n_rows())?;
         let start = self.as_mixture().start_of_counts(counts, watch)?;
-        let rows = MixtureRows::<f64>::Counts(counts);
-        let start = self.better_start(rows, sequences, &law, start, watch)?;
-        self.run(rows, sequences, law, start, vec![], columns, watch)
+        self.begin(MixtureRows::<f64>::Counts(counts), sequences, law, start, columns, watch)
+    }
+
+    fn begin<T: Real>(
+        &self,
+        rows: MixtureRows<T>,
+        sequences: &Sequences,
+        law: MixtureLaw,
+        start: ChainStart,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
+        let (start, chosen) = self.better_start(rows, sequences, &law, start, watch)?;
+        let fit = self.run(rows, sequences, law, start, vec![], columns, watch)?;
+        Ok(HmmFit { start: Some(chosen), ..fit })
     }
 
     /// The clusters of DP-means, or rows at random, whichever has led a chain higher after a few sweeps. DP-means sees too few where
@@ -185,9 +205,9 @@ impl InfiniteHmm {
         law: &MixtureLaw,
         start: ChainStart,
         watch: &dyn Watch,
-    ) -> Result<ChainStart> {
+    ) -> Result<(ChainStart, MixtureStart)> {
         if self.start != MixtureStart::DpMeans {
-            return Ok(start);
+            return Ok((start, self.start));
         }
         let random = DpMixture { start: MixtureStart::Random, ..self.as_mixture() }.plain_start(rows.n_rows())?;
         let schedule = Schedule { sweeps: TRIED, burn_in: TRIED - 1, thin: 1 };
@@ -197,7 +217,10 @@ impl InfiniteHmm {
             let reached = chains.first().filter(|chain| !chain.stopped).and_then(|chain| chain.ln_joint.last());
             Ok(reached.copied().unwrap_or(f64::NEG_INFINITY))
         };
-        Ok(if height(&random)? > height(&start)? { random } else { start })
+        Ok(match height(&random)? > height(&start)? {
+            true => (random, MixtureStart::Random),
+            false => (start, MixtureStart::DpMeans),
+        })
     }
 
     #[expect(clippy::too_many_arguments, reason = "the rows, what is known of them, and where the chains stand")]
@@ -262,6 +285,7 @@ impl InfiniteHmm {
                 r_hat: unknown,
                 effective_size: unknown,
                 model,
+                start: None,
                 stopped,
             });
         }
@@ -271,7 +295,7 @@ impl InfiniteHmm {
         let model = HmmModel::new(rows, sequences, law, &draws, &estimate, columns, self.seed)?;
         let r_hat = self.of_traces(&chains, split_r_hat);
         let effective_size = self.of_traces(&chains, effective_sample_size);
-        Ok(HmmFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, stopped })
+        Ok(HmmFit { chains, waiting, estimate, certainty, r_hat, effective_size, model, start: None, stopped })
     }
 
     /// A statistic of the traces after the burn-in.
@@ -306,6 +330,7 @@ impl InfiniteHmm {
 
     fn sampler(&self, start: ChainStart) -> Result<HmmSampler> {
         self.discriminative.map_or(Ok(()), |term| term.check())?;
+        self.check_stickiness()?;
         let known = |value: Option<f64>| match value {
             Some(_) => Concentration::Fixed,
             None => Concentration::Gamma { shape: 1.0, rate: 1.0 },
@@ -320,15 +345,33 @@ impl InfiniteHmm {
             max_states: self.max_states,
         };
         Ok(HmmSampler {
-            prior: if self.sticky { hdp.sticky() } else { hdp },
+            prior: match self.stickiness {
+                Some(share) => Hdp { values: HdpValues { share, ..values }, ..hdp },
+                None if self.sticky => hdp.sticky(),
+                None => hdp,
+            },
             method: self.method,
             schedule: self.schedule,
+            split_merge: self.split_merge,
             chains: self.chains,
             start,
             seed: self.seed,
             threads: self.threads,
-            ..HmmSampler::default()
         })
+    }
+
+    fn check_stickiness(&self) -> Result<()> {
+        match self.stickiness {
+            Some(share) if !self.sticky => {
+                let help = "say that states are sticky too, or leave it out";
+                Err(Error::argument("stickiness", "absent where states are not sticky", share, help))
+            }
+            Some(share) if !(share > 0.0 && share < 1.0) => {
+                let help = "it is the share kappa / (alpha + kappa) of staying; leave the number out to have it drawn";
+                Err(Error::argument("stickiness", "above 0 and below 1", share, help))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Discriminative hidden states against enumeration of all state sequences and integration over all hyperplanes. Geweke's joint
-//! test has no place here: rows cannot be drawn given the hyperplanes, since the evidence of an empty state depends on them.
+//! Discriminative hidden states against enumeration of all state sequences and integration over all hyperplanes.
 
 use crate::common::hyperplanes::{ROWS, SCALE, integrated, law};
 use crate::common::sequences::ln_prior;

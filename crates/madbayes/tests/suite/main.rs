@@ -5,6 +5,7 @@ mod brute_force;
 mod chains;
 mod common;
 mod discriminative;
+mod discriminative_joint;
 mod discriminative_states;
 mod feature_path;
 mod features;

@@ -112,6 +112,7 @@ fn other_rows_sequences_and_parameters_are_refused() {
     refused(&long, &fewer, &[39], "there are 39 rows, and the chains are of 40");
     refused(&long, &data, &[15, 25], "the sequences are not those that the chains began with");
     refused(&InfiniteHmm { sticky: true, ..long.clone() }, &data, &[25, 15], "the parameters are not those");
+    refused(&InfiniteHmm { split_merge: 0, ..long.clone() }, &data, &[25, 15], "the parameters are not those");
     let term = Some(Discriminative::new(Factor::Svm));
     refused(&InfiniteHmm { discriminative: term, ..long }, &data, &[25, 15], "the parameters are not those");
     refused(&run.hmm, &data, &[25, 15], "sweeps must be more than the 8 already done, got 8");

@@ -7,6 +7,7 @@ use crate::random::{Stream, stream};
 use crate::simulate::HiddenMarkov;
 use crate::watch::{Step, Unwatched};
 use rand::RngExt;
+use rand_distr::StandardNormal;
 use rstest::rstest;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,4 +93,70 @@ fn a_fit_that_is_stopped_has_an_answer_at_any_moment() {
         let fit = hmm.fit(&data, &Sequences::one(60), vec!["a".into(), "b".into()], &watch).unwrap();
         assert!(fit.stopped && fit.estimate.n_rows() == 60, "{steps}");
     }
+}
+
+/// Rows of two states, ten in a row, each with its own mean and spread.
+fn two_states(means: [f64; 2], spreads: [f64; 2]) -> Vec<f64> {
+    let mut rng = stream(8, Stream::Simulation);
+    let state = |row: usize| row / 10 % 2;
+    (0..200).map(|row| means[state(row)] + spreads[state(row)] * rng.sample::<f64, _>(StandardNormal)).collect()
+}
+
+fn fit_of(values: &[f64], hmm: &InfiniteHmm) -> Result<HmmFit> {
+    let data = Data::new(Rows::new(values, 1)?)?;
+    hmm.fit(&data, &Sequences::one(values.len()), vec!["x".into()], &Unwatched)
+}
+
+#[test]
+fn the_start_that_led_higher_is_told_and_others_are_as_asked() {
+    let schedule = Schedule { sweeps: 10, burn_in: 5, thin: 1 };
+    let hmm = InfiniteHmm { schedule, ..InfiniteHmm::default() };
+    let apart = fit_of(&two_states([0.0, 9.0], [1.0, 1.0]), &hmm).unwrap();
+    assert_eq!(apart.start, Some(MixtureStart::DpMeans));
+    // DP-means sees one cluster where only the spread differs.
+    let spread = two_states([0.0, 0.0], [0.05, 5.0]);
+    let chosen = fit_of(&spread, &hmm).unwrap();
+    assert_eq!(chosen.start, Some(MixtureStart::Random));
+    for start in [MixtureStart::One, MixtureStart::Random] {
+        let asked = fit_of(&spread, &InfiniteHmm { start, ..hmm.clone() }).unwrap();
+        assert_eq!(asked.start, Some(start));
+        assert_eq!(asked.chains == chosen.chains, start == MixtureStart::Random);
+    }
+}
+
+#[test]
+fn a_given_share_of_staying_is_kept_and_one_that_is_none_is_refused() {
+    let values = two_states([0.0, 9.0], [1.0, 1.0]);
+    let schedule = Schedule { sweeps: 20, burn_in: 10, thin: 1 };
+    let hmm = |stickiness| InfiniteHmm { sticky: true, stickiness, schedule, ..InfiniteHmm::default() };
+    let shares = |hmm: &InfiniteHmm| -> Vec<f64> {
+        let fit = fit_of(&values, hmm).unwrap();
+        fit.chains.iter().flat_map(|chain| &chain.values).map(|values| values.share).collect()
+    };
+    assert!(shares(&hmm(Some(0.7))).iter().all(|share| *share == 0.7));
+    assert!(shares(&hmm(None)).windows(2).all(|pair| pair[0] != pair[1]));
+    for share in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+        let error = fit_of(&values, &hmm(Some(share))).unwrap_err().to_string();
+        assert!(error.starts_with("stickiness must be above 0 and below 1, got"), "{error}");
+    }
+    let error = fit_of(&values, &InfiniteHmm { sticky: false, ..hmm(Some(0.7)) }).unwrap_err().to_string();
+    assert!(error.starts_with("stickiness must be absent where states are not sticky, got 0.7"), "{error}");
+}
+
+#[test]
+fn one_state_is_split_by_proposals_within_a_few_sweeps_and_not_without() {
+    let values = two_states([0.0, 9.0], [1.0, 1.0]);
+    let schedule = Schedule { sweeps: 20, burn_in: 10, thin: 1 };
+    let hmm = |split_merge| InfiniteHmm {
+        split_merge,
+        schedule,
+        start: MixtureStart::One,
+        method: HmmMethod::Direct,
+        ..InfiniteHmm::default()
+    };
+    assert_eq!(InfiniteHmm::default().split_merge, STATE_SPLIT_MERGE);
+    let states = |split_merge| fit_of(&values, &hmm(split_merge)).unwrap().chains[0].n_states.clone();
+    let (with, without) = (states(STATE_SPLIT_MERGE), states(0));
+    assert!(with[5..].iter().all(|&k| k >= 2), "{with:?}");
+    assert!(without.iter().filter(|&&k| k == 1).count() > 10, "{without:?}");
 }
