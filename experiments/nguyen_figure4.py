@@ -14,7 +14,7 @@ from madbayes import InfiniteHMM
 from madbayes.metrics import pairwise_f1
 
 experiment = Experiment(__file__, "Nguyen et al. 2017, Figure 4: F1 against time")
-RUNS, SWEEPS = (3, 100) if not experiment.quick else (1, 14)
+RUNS, SWEEPS = (5, 200) if not experiment.quick else (1, 14)
 SETS = {name: data for name, data in labelled_sequences(experiment).items() if name != "uji_wifi 14"}
 # The first ten sweeps have no hyperplanes and are the same, draw for draw: so is their time.
 PLAIN = 10

@@ -14,8 +14,7 @@ from madbayes import DPMixture, InfiniteHMM
 
 experiment = Experiment(__file__, "Nguyen et al. 2017, Table 2: hidden states of sequences")
 logging.getLogger("hmmlearn").setLevel(logging.ERROR)
-# The paper has ten runs.
-RUNS, SWEEPS = (3, 60) if not experiment.quick else (1, 14)
+RUNS, SWEEPS = (10, 60) if not experiment.quick else (1, 14)
 SETS = labelled_sequences(experiment)
 OF_ROWS = {**MIXTURES, **ROW_BY_ROW}
 OF_STATES = {**CHAINS, "iHMM, random start": {"init": "random"}}
