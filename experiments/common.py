@@ -6,9 +6,11 @@ import argparse
 import csv
 import os
 import platform
+import re
 import sys
 import time
 import warnings
+from importlib.metadata import version as installed
 from pathlib import Path
 
 # One thread for the others' matrix products: threads that wait for each other spin, and times would not compare.
@@ -17,10 +19,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import madbayes
 import numpy as np
+from madbayes.metrics import pairwise_f1
 from madbayes.simulate import hidden_markov, tabletop
 from matplotlib.image import imread
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,10 +38,19 @@ MIXTURES = {
     "DDPM-S paper": {"discriminative": "svm", "new_cluster": "paper"},
     "DDPM-L paper": {"discriminative": "logistic", "new_cluster": "paper"},
 }
+# The same with moves of whole clusters switched off, which under the paper's rule they always are.
+ROW_BY_ROW = {
+    f"{name}, row by row": {**options, "split_merge": False}
+    for name, options in MIXTURES.items() if "new_cluster" not in options
+}  # fmt: skip
+# Its hidden Markov models.
+CHAINS = {
+    name.replace("DDPM", "DIH").replace("DPM", "iHMM"): options for name, options in {**MIXTURES, **ROW_BY_ROW}.items()
+}
 
 
 class Experiment:
-    """One table or figure: its runs, and its page docs/experiments/NAME.md with the pictures and NAME.csv, every run, beside it.
+    """One table or figure: its runs, and its page docs/experiments/NAME.md with pictures and NAME.csv, every run.
 
     With --quick everything is small and goes to target/experiments/quick instead.
     """
@@ -45,13 +58,16 @@ class Experiment:
     def __init__(self, script: str, title: str, *, seed: int = 0) -> None:
         parser = argparse.ArgumentParser(description=title)
         parser.add_argument("--quick", action="store_true", help="a small version, into target/experiments/quick")
-        parser.add_argument("--so-far", action="store_true", help="run nothing: a page of what an unfinished run has done")
+        parser.add_argument("--page", action="store_true", help="run nothing: the page anew, of the runs there are")
         arguments = parser.parse_args()
-        self.quick, self.so_far = arguments.quick, arguments.so_far
+        self.quick, self.only_page = arguments.quick, arguments.page
         self.name, self.title, self.seed = Path(script).stem, title, seed
         self.folder = ROOT / "target/experiments/quick" if self.quick else ROOT / "docs/experiments"
-        self.partial = ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}.csv"
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.stamp = f"madbayes {version()}, {packages()}, {machine()}"
+        # Runs of another commit are none of this one's.
+        of_commit = f"@{commit()}" if commit() else ""
+        self.partial = ROOT / "target/experiments" / f"{self.name}{'-quick' if self.quick else ''}{of_commit}.csv"
         self.begin, self.parts, self.sources, self.missing = time.time(), [], [], []
         # Short chains are what the papers ran; that they disagree is part of the tables.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -71,21 +87,20 @@ class Experiment:
         Rows are written as they come: started again after an interruption, only what is missing is run.
         """
         cases = list(cases)
-        done = read_rows(self.partial)
-        if self.so_far and not done:
-            sys.exit(f"{self.name}: no run is unfinished")
+        done = self.runs_there_are() if self.only_page else read_rows(self.partial)
         for i, case in enumerate(cases):
             key = {name: str(value) for name, value in case.items()}
+            shown = " ".join(key.values())
             if any(key.items() <= row.items() for row in done):
                 continue
-            if self.so_far:
-                self.missing.append(" ".join(key.values()))
+            if self.only_page:
+                self.missing.append(shown)
                 continue
-            shown = " ".join(key.values())
             print(f"{self.name}: {i + 1} of {len(cases)}, {shown}", end="", file=sys.stderr, flush=True)
             begin, processor = time.time(), time.process_time()
             found = function(**case)
-            print(f", {time.time() - begin:.1f} s ({time.process_time() - processor:.1f} of processors)", file=sys.stderr)
+            seconds = f"{time.time() - begin:.1f} s ({time.process_time() - processor:.1f} of processors)"
+            print(f", {seconds}", file=sys.stderr)
             rows = [{**key, **{name: str(value) for name, value in row.items()}} for row in found]
             append_rows(self.partial, rows)
             done += rows
@@ -93,6 +108,22 @@ class Experiment:
         rows = [row for key in wanted for row in done if key.items() <= row.items()]
         write_rows(self.folder / f"{self.name}.csv", rows)
         return [{name: as_number(value) for name, value in row.items()} for row in rows]
+
+    def runs_there_are(self) -> list[dict]:
+        """Those of the newest unfinished run, or of the finished one with the stamp that its page has."""
+        unfinished = [*self.partial.parent.glob(f"{self.partial.stem.split('@')[0]}@*.csv"), self.partial]
+        unfinished = [path for path in unfinished if path.exists()]
+        if unfinished:
+            newest = max(unfinished, key=lambda path: path.stat().st_mtime)
+            of_commit = newest.stem.partition("@")[2]
+            self.stamp = f"madbayes {version(of_commit)}, {packages()}, {machine()}"
+            return read_rows(newest)
+        page = self.folder / f"{self.name}.md"
+        stamp = re.search(r"seed \d+, (madbayes .+?); every run is in", page.read_text()) if page.exists() else None
+        if not stamp:
+            sys.exit(f"{self.name}: there are no runs yet; leave out --page")
+        self.stamp = stamp[1]
+        return read_rows(page.with_suffix(".csv"))
 
     def say(self, text: str) -> None:
         """A paragraph."""
@@ -112,23 +143,23 @@ class Experiment:
         """Writes the page; the next start runs everything anew."""
         made = (
             f"Made by `cargo xtask experiments {self.name}{' --quick' if self.quick else ''}`: seed {self.seed}, "
-            f"madbayes {version()}, {machine()}; every run is in [{self.name}.csv]({self.name}.csv). "
+            f"{self.stamp}; every run is in [{self.name}.csv]({self.name}.csv). "
             f"Data: {'; '.join(dict.fromkeys(self.sources)) or 'simulated'}."
         )
         if self.missing:
             self.parts.insert(0, f"**Unfinished.** Not run yet: {', '.join(self.missing)}.")
-        page = "\n\n".join([f"# {self.title}", made, *self.parts]) + "\n"
-        (self.folder / f"{self.name}.md").write_text(page)
-        if not self.missing:
+        page = self.folder / f"{self.name}.md"
+        page.write_text("\n\n".join([f"# {self.title}", made, *self.parts]) + "\n")
+        if not self.only_page:
             self.partial.unlink(missing_ok=True)
-        print(f"{self.name}: {time.time() - self.begin:.0f} s, {(self.folder / self.name).relative_to(ROOT)}.md", file=sys.stderr)
+        print(f"{self.name}: {time.time() - self.begin:.0f} s, {page.relative_to(ROOT)}", file=sys.stderr)
 
 
 def counted_pictures(experiment: Experiment) -> dict:
-    """Digits and scenes as counts, each with its classes: what Nguyen et al. (2017) cluster, or scikit-learn's small digits.
+    """Digits and scenes as counts, with their classes: what Nguyen et al. (2017) cluster, or scikit-learn's digits.
 
-    Pixels are in [0, 1], as counts of ink. A scene has 576 visual words, but of pictures of 32 x 32 pixels every 8 pixels, so that
-    each pixel is in 16 of them: they count as 36. (Whole, they say so much that every third scene is a cluster of its own.)
+    Pixels are in [0, 1], as counts of ink. A scene has 576 visual words, but of pictures of 32 x 32 pixels every 8
+    pixels, so that each pixel is in 16 of them: they count as 36.
     """
     sets = {}
     if digits := experiment.data("mnist/mnist_1000_X.npy", "the 8 x 8 digits of scikit-learn"):
@@ -140,12 +171,15 @@ def counted_pictures(experiment: Experiment) -> dict:
         with np.load(scenes) as arrays:
             sets["scene15"] = arrays["counts_128"] / 16, arrays["labels"]
     if experiment.quick:
-        sets = {name: (X[::5], y[::5]) for name, (X, y) in sets.items()}
+        sets = {name: (X[::20], y[::20]) for name, (X, y) in sets.items()}
     return sets
 
 
 def tabletop_pictures(experiment: Experiment) -> tuple:
-    """Pictures of a table in [0, 1] and which of four objects lie on each (Griffiths & Ghahramani 2006); or simulated ones."""
+    """Pictures of a table in [0, 1] and which of four objects lie on each; simulated ones where they are not here.
+
+    Taken by Griffiths & Ghahramani (2006).
+    """
     if labels := experiment.data("tabletop/labels.csv", "madbayes.simulate.tabletop"):
         cells = np.genfromtxt(labels, delimiter=",", dtype=str)
         pictures = np.stack([imread(labels.parent / str(name)) for name in cells[1:, 0]]) / 255
@@ -156,7 +190,7 @@ def tabletop_pictures(experiment: Experiment) -> tuple:
 
 
 def faces(experiment: Experiment) -> np.ndarray:
-    """Pictures of faces in [0, 1]: Olivetti, since FEI, which the paper has, may not be passed on; or digits, of 8 x 8 pixels."""
+    """Faces in [0, 1]: Olivetti, since FEI, which the paper has, may not be passed on; or digits of 8 x 8 pixels."""
     if file := experiment.data("faces/olivetti_64x64.npz", "the 8 x 8 digits of scikit-learn"):
         with np.load(file) as arrays:
             pictures = arrays["X"] / 255
@@ -166,7 +200,7 @@ def faces(experiment: Experiment) -> np.ndarray:
 
 
 def principal_components(pictures: np.ndarray, most: int = 100, *, centred: bool = True) -> tuple:
-    """Rows as MAD-Bayes has them, and their axes: centred, divided by sqrt(N - 1), in at most so many principal components."""
+    """Rows as MAD-Bayes has them, and their axes: centred, divided by sqrt(N - 1), in principal components."""
     X = pictures.reshape(len(pictures), -1) / np.sqrt(len(pictures) - 1)
     X = X - X.mean(axis=0) if centred else X
     axes = np.linalg.svd(X, full_matrices=False)[2][:most]
@@ -174,11 +208,12 @@ def principal_components(pictures: np.ndarray, most: int = 100, *, centred: bool
 
 
 def labelled_sequences(experiment: Experiment) -> dict:
-    """Rows, true states, lengths of sequences and likelihood: movements, rooms by their WiFi, and three users' WiFi traces."""
+    """Rows, true states, lengths and likelihood: movements, rooms by their WiFi, and three users' WiFi traces."""
     sets = {}
     if movements := experiment.data("sequences/mocap6.csv", "a simulated chain"):
         cells = np.genfromtxt(movements, delimiter=",", skip_header=1, dtype=str)
-        actions, lengths = np.unique(cells[:, -1], return_inverse=True)[1], np.unique(cells[:, 0], return_counts=True)[1]
+        actions = np.unique(cells[:, -1], return_inverse=True)[1]
+        lengths = np.unique(cells[:, 0], return_counts=True)[1]
         sets["mocap6"] = StandardScaler().fit_transform(cells[:, 2:-1].astype(float)), actions, lengths, "gaussian"
     else:
         X, states, _ = hidden_markov(2000, random_state=experiment.seed)
@@ -192,12 +227,39 @@ def labelled_sequences(experiment: Experiment) -> dict:
                 rows = arrays["user"] == user
                 heard = arrays["rssi"][rows] > -128
                 floors = 10 * arrays["building"][rows] + arrays["floor"][rows]
-                sets[f"uji_wifi {user}"] = heard[:, heard.any(axis=0)].astype(float), floors, [len(floors)], "multinomial"
-    return dict(list(sets.items())[:2]) if experiment.quick else sets
+                heard = heard[:, heard.any(axis=0)].astype(float)
+                sets[f"uji_wifi {user}"] = heard, floors, [len(floors)], "multinomial"
+    if experiment.quick:
+        sets = {name: (X[:150], y[:150], [150], law) for name, (X, y, _, law) in list(sets.items())[:1]}
+    return sets
+
+
+def scores(truth: np.ndarray, runs, **more) -> list[dict]:
+    """A row for every draw of every run: clusters, NMI, F1, and the adjusted Rand index of the run's last two draws.
+
+    The last is *successive*: 1 where nothing moves any more.
+    """
+    rows = []
+    for i, draws in enumerate(runs):
+        successive = round(adjusted_rand_score(*draws[-2:]), 4) if len(draws) > 1 else ""
+        for j, labels in enumerate(draws):
+            nmi, f1 = normalized_mutual_info_score(truth, labels), pairwise_f1(truth, labels)
+            found = {"k": len(np.unique(labels)), "nmi": round(nmi, 5), "f1": round(f1, 5), "successive": successive}
+            rows.append({"run": i, "draw": j, **found, **more})
+    return rows
+
+
+def score_cells(rows: list[dict]) -> list[str]:
+    """Cells of a table: mean number of clusters, NMI and F1 with their spread, and *successive*."""
+    successive = [row["successive"] for row in rows if row.get("successive", "") != ""]
+    return [
+        f"{column(rows, 'k').mean():.1f}", mean_and_spread(column(rows, "nmi")), mean_and_spread(column(rows, "f1")),
+        f"{np.mean(successive):.2f}" if successive else "",
+    ]  # fmt: skip
 
 
 def mean_and_spread(values, digits: int = 3) -> str:
-    """.512 (.03), as the papers write it."""
+    """0.512 (0.030), as the papers write it."""
     return f"{np.mean(values):.{digits}f} ({np.std(values):.{digits}f})"
 
 
@@ -214,18 +276,30 @@ def column(rows: list[dict], name: str) -> np.ndarray:
     return np.array([row[name] for row in rows])
 
 
-def version() -> str:
-    """Of the package, with the commit that `cargo xtask experiments` built it from."""
-    commit = os.environ.get("MADBAYES_COMMIT")
-    return f"{madbayes.__version__} ({commit})" if commit else madbayes.__version__
+def commit() -> str:
+    """What `cargo xtask experiments` built the package from; nothing where a script runs by itself."""
+    return os.environ.get("MADBAYES_COMMIT", "")
+
+
+def version(of_commit: str | None = None) -> str:
+    """Of the package, with its commit."""
+    of_commit = commit() if of_commit is None else of_commit
+    return f"{madbayes.__version__} ({of_commit})" if of_commit else madbayes.__version__
+
+
+def packages() -> str:
+    """Versions of what is compared with, as far as the script has it."""
+    names = {"numpy": "NumPy", "sklearn": "scikit-learn", "hmmlearn": "hmmlearn"}
+    return ", ".join(
+        f"{name} {installed(name.lower())}" for module, name in names.items() if module in sys.modules
+    )
 
 
 def machine() -> str:
     """Processor and system."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        model = next((line.split(": ")[1] for line in info.read_text().splitlines() if line.startswith("model name")), model)
+    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if info.exists() and (named := re.search("model name\\s*: (.*)", info.read_text())):
+        model = named[1]
     return f"{os.cpu_count()} x {model}, {platform.system()}, Python {platform.python_version()}"
 
 

@@ -1,6 +1,7 @@
-"""Faces as sums of features, and as clusters: how they fall into groups under three features and under three and four clusters.
+"""Faces as sums of features, and as clusters: how they fall into groups under three features, three and four clusters.
 
-Broderick et al. (2013), Figure 3, which has the FEI faces (front view, smiling or not), whose owner does not let them be passed on: here Olivetti.
+Broderick et al. (2013), Figure 3, which has the FEI faces (front view, smiling or not), whose owner does not let them
+be passed on: here Olivetti.
 """
 
 import matplotlib.pyplot as plt
@@ -33,15 +34,17 @@ def run(method, k):
     model = fits[method, k]
     loss = model.inertia_ if method == "clusters" else model.reconstruction_err_
     groups = [f"cluster {z}" for z in model.labels_] if method == "clusters" else combinations(model)
-    return [{"loss": loss, "group": name, "faces": count} for name, count in zip(*np.unique(groups, return_counts=True), strict=True)]
+    sizes = zip(*np.unique(groups, return_counts=True), strict=True)
+    return [{"loss": loss, "group": name, "faces": size} for name, size in sizes]
 
 
 rows = experiment.runs([{"method": method, "k": k} for method, k in fits], run)
 losses = {(row["method"], row["k"]): row["loss"] for row in rows}
 experiment.say(
-    f"{len(X)} faces of {pictures.shape[1]} x {pictures.shape[2]} pixels in {X.shape[1]} principal components, divided by sqrt(N - 1). "
-    f"Sum of squares left over by K features (one start of ours; the best of {STARTS} runs as published; one start of ours, the faces less their mean) and by K "
-    f"clusters; in brackets with the penalty of {PENALTY:g} for each feature, whose least is the answer of stepwise K-features:"
+    f"{len(X)} faces of {pictures.shape[1]} x {pictures.shape[2]} pixels in {X.shape[1]} principal components, divided "
+    f"by sqrt(N - 1). Sum of squares left over by K features (one start of ours; the best of {STARTS} runs as "
+    "published; one start of ours, the faces less their mean) and by K clusters; in brackets with the penalty of "
+    f"{PENALTY:g} for each feature, whose least is the answer of stepwise K-features:"
 )
 
 
@@ -61,7 +64,8 @@ PAPER = {
     ("features", 3): "base: 139; base, second: 106; base, third: 80; all: 75", ("features, centred", 3): "",
     ("clusters", 3): "154, 151, 95", ("clusters", 4): "121, 150, 74, 55",
 }  # fmt: skip
-experiment.table(["", "ours", "paper"], [[f"{k} {method}", counts(method, k), paper] for (method, k), paper in PAPER.items()])
+table = [[f"{k} {method}", counts(method, k), paper] for (method, k), paper in PAPER.items()]
+experiment.table(["", "ours", "paper"], table)
 
 
 def draw(line, rows, titles):
@@ -86,6 +90,9 @@ sums = features.components_ + (np.arange(3) != base)[:, None] * features.compone
 draw(grid[1], sums, [f"feature {k}" if k == base else f"features {base}, {k}" for k in range(3)])
 for line, model in zip(grid[2:], clusters, strict=True):
     draw(line, model.cluster_centers_, [f"cluster {k} of {len(model.cluster_centers_)}" for k in range(4)])
-experiment.say("Four faces with their features and clusters; the base and its sums with the two other features; three and four clusters.")
+experiment.say(
+    "Four faces with their features and clusters; the base and its sums with the two other features; three and four "
+    "clusters."
+)
 experiment.picture(figure, "madbayes_figure3", "Faces, their features and their clusters")
 experiment.finish()

@@ -1,4 +1,4 @@
-"""Does the infinite hidden Markov model find five simulated states? All concentrations are drawn, all else is by default."""
+"""Does the infinite hidden Markov model find five simulated states? All is by default, concentrations drawn."""
 
 from common import Experiment, column, group
 from madbayes import InfiniteHMM
@@ -6,7 +6,7 @@ from madbayes.simulate import hidden_markov
 from sklearn.metrics import adjusted_rand_score
 
 experiment = Experiment(__file__, "Simulated chains of five states")
-SEEDS, SWEEPS, LENGTHS = (10, 200, (2_000, 10_000)) if not experiment.quick else (2, 50, (500,))
+SEEDS, SWEEPS, LENGTHS = (10, 200, (2_000, 10_000)) if not experiment.quick else (2, 20, (200,))
 
 
 def run(length, sampler):
@@ -19,15 +19,18 @@ def run(length, sampler):
     return found
 
 
-rows = experiment.runs([{"length": length, "sampler": sampler} for length in LENGTHS for sampler in ("beam", "direct")], run)
+cases = [{"length": length, "sampler": sampler} for length in LENGTHS for sampler in ("beam", "direct")]
+rows = experiment.runs(cases, run)
 experiment.say(
-    f"Rows of five round states of unit variance in two columns, the closest 4 apart, staying with probability 0.95; {SEEDS} sequences, "
-    f"{SWEEPS} sweeps from DP-means. Agreement is the adjusted Rand index with the true states, certainty the mean of `certainty_`."
+    "Rows of five round states of unit variance in two columns, the closest 4 apart, staying with probability 0.95; "
+    f"{SEEDS} sequences, {SWEEPS} sweeps from DP-means. Agreement is the adjusted Rand index with the true states, "
+    "certainty the mean of `certainty_`."
 )
 table = []
 for (length, sampler), some in group(rows, "length", "sampler").items():
     agreement = column(some, "ari")
     right = f"{sum(column(some, 'k') == 5)} of {SEEDS}"
-    table.append([length, sampler, right, f"{agreement.mean():.4f}", f"{agreement.min():.4f}", f"{column(some, 'certainty').mean():.4f}"])
+    means = (f"{value:.4f}" for value in (agreement.mean(), agreement.min(), column(some, "certainty").mean()))
+    table.append([length, sampler, right, *means])
 experiment.table(["rows", "sampler", "5 states", "mean agreement", "least", "certainty"], table)
 experiment.finish()

@@ -1,7 +1,8 @@
-"""The derivations as a picture: -2 s2 log P, less N D s2 log(2 pi s2), falls onto the objective as the variance s2 goes to zero.
+"""The derivations as a picture: -2 s2 log P, less N D s2 log(2 pi s2), goes to the objective as s2, the variance, to 0.
 
-Broderick et al. (2013), Sup. A, B, D and E, with theta or gamma = exp(-penalty / (2 s2)), means and features ~ N(0, I), covariances of clusters
-s2 S with S ~ inverse Wishart(c / s2, Phi / s2). Priors of the structure are those of madbayes.priors; likelihoods are computed here, from the formulas.
+Broderick et al. (2013), Sup. A, B, D and E, with theta or gamma = exp(-penalty / (2 s2)), means and features ~ N(0, I),
+covariances of clusters s2 S with S ~ inverse Wishart(c / s2, Phi / s2). Priors of the structure are those of
+madbayes.priors; likelihoods are computed here, from the formulas.
 """
 
 import matplotlib.pyplot as plt
@@ -27,13 +28,17 @@ def gaussian(X, mean, s2):
 def clusters(k):
     fit = DPMeans(n_clusters=k).fit(points)
     mu, z = fit.cluster_centers_, fit.labels_
-    return fit.inertia_, k - 1, lambda s2, theta: CRP(concentration=theta).log_prob(z) + gaussian(points, mu[z], s2) + gaussian(mu, 0, 1)
+    return fit.inertia_, k - 1, lambda s2, theta: (
+        CRP(concentration=theta).log_prob(z) + gaussian(points, mu[z], s2) + gaussian(mu, 0, 1)
+    )
 
 
 def features(k):
     fit = KFeatures(n_components=k).fit(sums)
     Z, A = fit.allocation_, fit.components_
-    return fit.reconstruction_err_, k, lambda s2, gamma: IBP(mass=gamma).log_prob(Z) + gaussian(sums, Z @ A, s2) + gaussian(A, 0, 1)
+    return fit.reconstruction_err_, k, lambda s2, gamma: (
+        IBP(mass=gamma).log_prob(Z) + gaussian(sums, Z @ A, s2) + gaussian(A, 0, 1)
+    )
 
 
 def collapsed(k):
@@ -56,7 +61,10 @@ def covariances(k):
 
 
 # With their penalties, for which three are best.
-MODELS = {"clusters": (clusters, 1.0), "features": (features, 1.0), "features, collapsed": (collapsed, 1.0), "full covariance": (covariances, 16.0)}
+MODELS = {
+    "clusters": (clusters, 1.0), "features": (features, 1.0), "features, collapsed": (collapsed, 1.0),
+    "full covariance": (covariances, 16.0),
+}  # fmt: skip
 
 
 def run(model, k):
@@ -73,20 +81,26 @@ def run(model, k):
 rows = experiment.runs([{"model": model, "k": k} for model in MODELS for k in (1, 2, 3, 5)], run)
 shown = slice(0, None, 4 if not experiment.quick else 1)
 experiment.say(
-    f"-2 s2 log P, less N D s2 log(2 pi s2), for {N} rows with three clusters or three features in them, at the best clusters or features of given number K. "
-    "Its difference from the objective, as a share of it, by s2 in units of the penalty:"
+    f"-2 s2 log P, less N D s2 log(2 pi s2), for {N} rows with three clusters or three features in them, at the best "
+    "clusters or features of given number K. Its difference from the objective, as a share of it, by s2 in units of "
+    "the penalty; *falls* is by how many times it falls from each to the next:"
 )
 table = []
 figure, grid = plt.subplots(1, 4, figsize=(13, 3.4))
 for axis, (model, of_model) in zip(grid, group(rows, "model").items(), strict=True):
     for (k,), some in group(of_model, "k").items():
         objective, value = some[0]["objective"], column(some, "value")
-        table.append([*model, k, f"{objective:.3f}", *(f"{v / objective - 1:+.2g}" for v in value[shown])])
+        left = value[shown] / objective - 1
+        falls = " ".join(f"{before / after:.1f}" for before, after in zip(left[:-1], left[1:], strict=True))
+        table.append([*model, k, f"{objective:.3f}", *(f"{share:+.2g}" for share in left), falls])
         axis.semilogx(VARIANCES, value, "o-", markersize=3, label=f"K = {k}")
         axis.axhline(objective, color=axis.lines[-1].get_color(), linewidth=0.8, linestyle=":")
-    axis.set(title=model[0], xlabel="s2 / penalty", ylim=(0, 1.4 * max(column(of_model, "objective"))))
+    highest = max(column(of_model, "objective"))
+    # Covariances come from below, and far.
+    lowest = 0 if column(of_model, "value").min() > 0 else -2 * highest
+    axis.set(title=model[0], xlabel="s2 / penalty", ylim=(lowest, 1.4 * highest))
 grid[0].set_ylabel("-2 s2 log P, less the constant")
 grid[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
-experiment.table(["model", "K", "objective", *(f"{s2:.2g}" for s2 in VARIANCES[shown])], table)
+experiment.table(["model", "K", "objective", *(f"{s2:.2g}" for s2 in VARIANCES[shown]), "falls"], table)
 experiment.picture(figure, "the_limit", "-2 s2 log P against s2, and the objectives as dotted lines")
 experiment.finish()

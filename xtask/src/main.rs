@@ -127,7 +127,7 @@ fn experiments(names: &[String], quick: bool) -> Result<()> {
     }
     scripts.retain(|script| names.is_empty() || names.contains(script));
     let python = install(&wheel(&["--release"])?, "experiments")?;
-    let commit = Command::new("git").args(["rev-parse", "--short", "HEAD"]).current_dir(root()).output();
+    let commit = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(root()).output();
     let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default();
     for (i, script) in scripts.iter().enumerate() {
         eprintln!("experiment {} of {}: {script}", i + 1, scripts.len());
