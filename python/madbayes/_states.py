@@ -80,8 +80,8 @@ class InfiniteHMM(Estimator):
     n_chains : int, default=2
         Independent chains.
     init : {"dp-means", "one", "random"}, default="dp-means"
-        Where chains begin. "dp-means": at the clusters of ``DPMeans()`` or at random, whichever has led a chain to the higher log
-        joint after 20 sweeps, which ``init_`` tells. "one": with all rows in one state. "random": at random.
+        Where chains begin. "dp-means": at the clusters of ``DPMeans()``, or at random where that has led a chain to a clearly
+        higher log joint after 20 sweeps; ``init_`` tells. "one": with all rows in one state. "random": at random.
     loss : {"variation-of-information", "binder"}, default="variation-of-information"
         What the answer is expected to have least of.
     warm_start : bool, default=False

@@ -122,6 +122,9 @@ pub struct HmmFit {
 /// Sweeps after which starts are compared.
 const TRIED: usize = 20;
 
+/// The last of them, whose log joints are compared: all of one start above all of the other.
+const COMPARED: usize = 5;
+
 impl InfiniteHmm {
     /// Runs the chains and sums them up.
     pub fn fit<T: Real>(
@@ -196,8 +199,8 @@ impl InfiniteHmm {
         Ok(HmmFit { start: Some(chosen), ..fit })
     }
 
-    /// The clusters of DP-means, or rows at random, whichever has led a chain higher after a few sweeps. DP-means sees too few where
-    /// states differ in their spread alone, or overlap; and each split takes a chain some sweeps.
+    /// The clusters of DP-means, or rows at random where these have led a chain clearly higher after a few sweeps. DP-means sees too
+    /// few where states differ in their spread alone, or overlap; and each split takes a chain some sweeps.
     fn better_start<T: Real>(
         &self,
         rows: MixtureRows<T>,
@@ -211,13 +214,15 @@ impl InfiniteHmm {
         }
         let random = DpMixture { start: MixtureStart::Random, ..self.as_mixture() }.plain_start(rows.n_rows())?;
         let schedule = Schedule { sweeps: TRIED, burn_in: TRIED - 1, thin: 1 };
-        let height = |start: &ChainStart| -> Result<f64> {
+        let heights = |start: &ChainStart| -> Result<Vec<f64>> {
             let sampler = HmmSampler { schedule, chains: 1, ..self.sampler(start.clone())? };
             let chains = sampler.fit(sequences, &|| law.emissions(rows), &Silently(watch))?;
-            let reached = chains.first().filter(|chain| !chain.stopped).and_then(|chain| chain.ln_joint.last());
-            Ok(reached.copied().unwrap_or(f64::NEG_INFINITY))
+            let reached = chains.first().filter(|chain| !chain.stopped);
+            Ok(reached.map_or_else(|| vec![f64::NEG_INFINITY], |chain| chain.ln_joint[TRIED - COMPARED..].to_vec()))
         };
-        Ok(match height(&random)? > height(&start)? {
+        let lowest = heights(&random)?.into_iter().fold(f64::INFINITY, f64::min);
+        let highest = heights(&start)?.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        Ok(match lowest > highest {
             true => (random, MixtureStart::Random),
             false => (start, MixtureStart::DpMeans),
         })

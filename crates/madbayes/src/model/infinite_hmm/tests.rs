@@ -111,7 +111,10 @@ fn fit_of(values: &[f64], hmm: &InfiniteHmm) -> Result<HmmFit> {
 fn the_start_that_led_higher_is_told_and_others_are_as_asked() {
     let schedule = Schedule { sweeps: 10, burn_in: 5, thin: 1 };
     let hmm = InfiniteHmm { schedule, ..InfiniteHmm::default() };
-    let apart = fit_of(&two_states([0.0, 9.0], [1.0, 1.0]), &hmm).unwrap();
+    // Rows at random take longer than a few sweeps to find five states.
+    let sample = HiddenMarkov { n_rows: 500, ..HiddenMarkov::default() }.sample(1).unwrap();
+    let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
+    let apart = hmm.fit(&data, &Sequences::one(500), vec!["a".into(), "b".into()], &Unwatched).unwrap();
     assert_eq!(apart.start, Some(MixtureStart::DpMeans));
     // DP-means sees one cluster where only the spread differs.
     let spread = two_states([0.0, 0.0], [0.05, 5.0]);
