@@ -100,17 +100,16 @@ impl<'g> HmmKernel<'g> {
         let HmmKernel { labels, seats, groups, term, method, sweeps, sequences, .. } = self;
         *sweeps += 1;
         let method = if sweeps.is_multiple_of(ROW_BY_ROW) { HmmMethod::Direct } else { *method };
-        let mut hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
+        let hyperplanes = term.as_mut().and_then(|term| term.begin_sweep(labels));
         match method {
             HmmMethod::Direct => {
                 let (rows, posterior) = (0..labels.n_rows(), Regime::Posterior);
-                let separator = hyperplanes.as_deref_mut().map(|term| -> &mut dyn Separator { term });
+                let separator = hyperplanes.map(|term| -> &mut dyn Separator { term });
                 if separated_sweep(labels, seats, groups.as_mut(), separator, posterior, rows, rng, watch).stopped {
                     return ControlFlow::Break(());
                 }
             }
             HmmMethod::Beam => {
-                let hyperplanes = hyperplanes.as_deref_mut();
                 let drawn = beam(&labels.to_vec(), sequences, seats, groups.as_ref(), hyperplanes, rng, watch);
                 let Some((states, weights)) = drawn else { return ControlFlow::Break(()) };
                 seats.seat(&states, Some(weights));
