@@ -95,11 +95,10 @@ fn a_fit_that_is_stopped_has_an_answer_at_any_moment() {
     }
 }
 
-/// Rows of two states, ten in a row, each with its own mean and spread.
-fn two_states(means: [f64; 2], spreads: [f64; 2]) -> Vec<f64> {
+/// Rows of two states with means 0 and 9, ten in a row.
+fn two_states() -> Vec<f64> {
     let mut rng = stream(8, Stream::Simulation);
-    let state = |row: usize| row / 10 % 2;
-    (0..200).map(|row| means[state(row)] + spreads[state(row)] * rng.sample::<f64, _>(StandardNormal)).collect()
+    (0..200).map(|row| [0.0, 9.0][row / 10 % 2] + rng.sample::<f64, _>(StandardNormal)).collect()
 }
 
 fn fit_of(values: &[f64], hmm: &InfiniteHmm) -> Result<HmmFit> {
@@ -117,7 +116,8 @@ fn the_start_that_led_higher_is_told_and_others_are_as_asked() {
     let apart = hmm.fit(&data, &Sequences::one(500), vec!["a".into(), "b".into()], &Unwatched).unwrap();
     assert_eq!(apart.start, Some(MixtureStart::DpMeans));
     // DP-means sees one cluster where only the spread differs, and rows leave it slowly one by one.
-    let spread = two_states([0.0, 0.0], [0.05, 5.0]);
+    let spread: Vec<f64> =
+        (0..200).map(|row| [0.05, 5.0][row / 10 % 2] * ((row * 7919 % 101) as f64 / 50.0 - 1.0)).collect();
     let hmm = InfiniteHmm { split_merge: 0, ..hmm };
     let chosen = fit_of(&spread, &hmm).unwrap();
     assert_eq!(chosen.start, Some(MixtureStart::Random));
@@ -130,7 +130,7 @@ fn the_start_that_led_higher_is_told_and_others_are_as_asked() {
 
 #[test]
 fn a_given_share_of_staying_is_kept_and_one_that_is_none_is_refused() {
-    let values = two_states([0.0, 9.0], [1.0, 1.0]);
+    let values = two_states();
     let schedule = Schedule { sweeps: 20, burn_in: 10, thin: 1 };
     let hmm = |stickiness| InfiniteHmm { sticky: true, stickiness, schedule, ..InfiniteHmm::default() };
     let shares = |hmm: &InfiniteHmm| -> Vec<f64> {
@@ -149,7 +149,7 @@ fn a_given_share_of_staying_is_kept_and_one_that_is_none_is_refused() {
 
 #[test]
 fn one_state_is_split_by_proposals_within_a_few_sweeps_and_not_without() {
-    let values = two_states([0.0, 9.0], [1.0, 1.0]);
+    let values = two_states();
     let schedule = Schedule { sweeps: 20, burn_in: 10, thin: 1 };
     let hmm = |split_merge| InfiniteHmm {
         split_merge,
