@@ -542,7 +542,7 @@ def test_one_column_has_lines_for_its_means(browser, blobs, tmp_path):
 
 def test_very_many_clusters_make_a_small_page_that_says_what_it_leaves_out(browser, tmp_path):
     X = np.random.default_rng(0).normal(size=(3000, 2))
-    model = DPMeans(penalty=1e-9, n_init=1, max_iter=3)
+    model = DPMeans(penalty=1e-9, algorithm="serial", init="mean", n_init=1, max_iter=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X)
