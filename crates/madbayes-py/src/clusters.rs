@@ -2,7 +2,7 @@
 
 use crate::arrays::{Matrix, data, labels, matrix, rows, value_error, with_matrix};
 use crate::path::{interval, runners_up};
-use crate::watching::listen;
+use crate::watching::{listen, listen_here};
 use madbayes::data::{Data, Real};
 use madbayes::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use madbayes::model::{ClusterModel, ClusterStream, kind_of_model};
@@ -126,7 +126,12 @@ fn fit<'py>(
     let (rule, plain) = (options.rule()?, options.plain_k_means);
     with_matrix!(x, |array| {
         let data = data(array, sample_weight.as_ref())?;
-        let (fitted, interrupted) = listen(py, progress, |watch| fit_data(&data, parameters, rule, plain, watch))?;
+        let given = rule.is_none() && matches!(parameters.goal, Goal::Penalty { .. });
+        let (fitted, interrupted) = if given && parameters.is_serial(&data) {
+            listen_here(py, progress, |watch| fit_data(&data, parameters, None, plain, watch))?
+        } else {
+            listen(py, progress, |watch| fit_data(&data, parameters, rule, plain, watch))?
+        };
         as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
     })
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often Python is asked for signals.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -65,11 +65,60 @@ pub fn listen<R: Send>(
         failure = tell(py, progress.as_ref(), &messages).err();
     }
     let result = result.map_err(|_| pyo3::panic::PanicException::new_err("madbayes failed: please report this"))?;
+    interrupted(py, failure).map(|interrupted| (result, interrupted))
+}
+
+/// The same on the calling thread, for work that uses no other and is short as a rule: to start a thread and to wait for it takes as
+/// long as to cluster a few hundred rows.
+pub fn listen_here<R: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&dyn Watch) -> R + Send,
+) -> PyResult<(R, bool)> {
+    let here = Here { messages: Messages::default(), progress, told: Mutex::new(Told { at: Instant::now(), failure: None }) };
+    let result = py.detach(|| work(&here));
+    let Told { mut failure, .. } = here.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if failure.is_none() {
+        failure = tell(py, here.progress.as_ref(), &here.messages).err();
+    }
+    interrupted(py, failure).map(|interrupted| (result, interrupted))
+}
+
+/// Messages to a thread that is at work itself.
+struct Here {
+    messages: Messages,
+    progress: Option<Py<PyAny>>,
+    told: Mutex<Told>,
+}
+
+/// When Python was asked last, and what it raised then.
+struct Told {
+    at: Instant,
+    failure: Option<PyErr>,
+}
+
+impl Watch for Here {
+    fn step(&self, step: &Step) -> ControlFlow<()> {
+        self.messages.step(step)?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.at.elapsed() >= PAUSE {
+            told.failure = Python::attach(|py| tell(py, self.progress.as_ref(), &self.messages)).err();
+            told.at = Instant::now();
+        }
+        if told.failure.is_some() {
+            self.messages.stop.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether it was Ctrl-C: what there is so far is kept, and the caller raises it again. Any other failure is raised now.
+fn interrupted(py: Python<'_>, failure: Option<PyErr>) -> PyResult<bool> {
     match failure {
-        // Ctrl-C: what there is so far is kept, and the caller raises it again.
-        Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Ok((result, true)),
+        Some(error) if error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py) => Ok(true),
         Some(error) => Err(error),
-        None => Ok((result, false)),
+        None => Ok(false),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Validated data: rows of finite numbers seen without a copy, and the point all distances are computed about.
 
 use crate::error::{Error, Result};
+use crate::linalg::{Kernel, on_this_processor};
 use std::fmt::{Debug, Display};
 
 mod sealed {
@@ -39,6 +40,8 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// self * a + b in one rounding, where the processor has the instruction.
     fn fused_mul_add(self, a: Self, b: Self) -> Self;
+    /// The nearest float32.
+    fn as_f32(self) -> f32;
     /// The values themselves where they are float64 already.
     fn as_f64s(values: &[Self]) -> Option<&[f64]>;
 }
@@ -54,6 +57,10 @@ impl Real for f32 {
     #[inline(always)]
     fn fused_mul_add(self, a: f32, b: f32) -> f32 {
         self.mul_add(a, b)
+    }
+    #[inline(always)]
+    fn as_f32(self) -> f32 {
+        self
     }
     fn as_f64s(_: &[f32]) -> Option<&[f64]> {
         None
@@ -71,6 +78,10 @@ impl Real for f64 {
     #[inline(always)]
     fn fused_mul_add(self, a: f64, b: f64) -> f64 {
         self.mul_add(a, b)
+    }
+    #[inline(always)]
+    fn as_f32(self) -> f32 {
+        self as f32
     }
     fn as_f64s(values: &[f64]) -> Option<&[f64]> {
         Some(values)
@@ -134,6 +145,43 @@ impl<'a, T: Real> Rows<'a, T> {
     /// All rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         self.values.chunks_exact(self.n_columns)
+    }
+}
+
+/// What one look at all rows tells of each column.
+struct Columns<T> {
+    /// Not finite where a value is not, or where finite values add up to more than the largest number.
+    sums: Vec<f64>,
+    low: Vec<T>,
+    high: Vec<T>,
+}
+
+struct Look<'a, T> {
+    rows: Rows<'a, T>,
+}
+
+impl<T: Real> Kernel for Look<'_, T> {
+    type Output = Columns<T>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Columns<T> {
+        let d = self.rows.n_columns();
+        let (mut sums, mut partial) = (vec![0.0; d], vec![0.0f64; d]);
+        let (mut low, mut high) = (self.rows.row(0).to_vec(), self.rows.row(0).to_vec());
+        for chunk in self.rows.values().chunks(CHUNK * d) {
+            partial.fill(0.0);
+            for row in chunk.chunks_exact(d) {
+                for (((&x, sum), low), high) in row.iter().zip(&mut partial).zip(&mut low).zip(&mut high) {
+                    *sum += x.into();
+                    *low = if x < *low { x } else { *low };
+                    *high = if x > *high { x } else { *high };
+                }
+            }
+            for (sum, part) in sums.iter_mut().zip(&partial) {
+                *sum += part;
+            }
+        }
+        Columns { sums, low, high }
     }
 }
 
@@ -202,23 +250,9 @@ impl<'a, T: Real> Data<'a, T> {
                 ));
             }
         }
-        let mut sums = vec![0.0f64; d];
-        let mut low = rows.row(0).to_vec();
-        let mut high = low.clone();
-        for chunk in rows.values().chunks(CHUNK * d) {
-            let mut partial = vec![0.0f64; d];
-            for row in chunk.chunks_exact(d) {
-                for j in 0..d {
-                    let x = row[j];
-                    partial[j] += x.into();
-                    low[j] = if x < low[j] { x } else { low[j] };
-                    high[j] = if x > high[j] { x } else { high[j] };
-                }
-            }
-            if partial.iter().any(|s| !s.is_finite()) {
-                check_finite(rows)?;
-            }
-            sums.iter_mut().zip(&partial).for_each(|(sum, part)| *sum += part);
+        let Columns { sums, low, high } = on_this_processor(Look { rows });
+        if sums.iter().any(|sum| !sum.is_finite()) {
+            check_finite(rows)?;
         }
         let n = rows.n_rows() as f64;
         let reference: Vec<T> =

@@ -2,7 +2,7 @@
 
 use super::Goal;
 use crate::data::{CHUNK, Data, Real, Rows};
-use crate::linalg::{FrozenCentres, NO_LABEL, offset_squared_distance};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 
 /// The result of a hard clustering. `objective` is the objective of exactly these labels and centres.
@@ -75,22 +75,35 @@ pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64],
 
 /// sum over the rows of each cluster of w_n |x_n - c_k|^2, from scratch.
 pub fn losses<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
-    let d = data.n_columns();
-    let k = centres.len() / d;
-    let origin = vec![T::default(); d];
-    let parts = workers.map(data.n_chunks(), |index| {
-        let (start, end) = data.chunk(index);
-        let mut part = vec![0.0; k];
-        for n in start..end {
-            let label = labels[n] as usize;
-            let centre = &centres[label * d..(label + 1) * d];
-            part[label] += data.weight(n) * offset_squared_distance(data.rows().row(n), &origin, centre);
-        }
-        part
-    });
-    let mut total = vec![0.0; k];
+    let parts = workers.map(data.n_chunks(), |index| on_this_processor(Losses { data, centres, labels, index }));
+    let mut total = vec![0.0; centres.len() / data.n_columns()];
     for part in parts {
         total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
     }
     total
+}
+
+/// The losses of one chunk of rows.
+struct Losses<'a, T> {
+    data: &'a Data<'a, T>,
+    centres: &'a [f64],
+    labels: &'a [u32],
+    index: usize,
+}
+
+impl<T: Real> Kernel for Losses<'_, T> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
+        let (data, d) = (self.data, self.data.n_columns());
+        let (start, end) = data.chunk(self.index);
+        let (origin, mut losses) = (vec![T::default(); d], vec![0.0; self.centres.len() / d]);
+        for n in start..end {
+            let label = self.labels[n] as usize;
+            let centre = &self.centres[label * d..(label + 1) * d];
+            losses[label] += data.weight(n) * offset_squared_distance(data.rows().row(n), &origin, centre);
+        }
+        losses
+    }
 }

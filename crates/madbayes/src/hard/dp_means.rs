@@ -11,6 +11,9 @@ use crate::parallel::Workers;
 use crate::random::{Stream, stream};
 use crate::watch::{Step, Watch};
 
+/// Numbers in a table that one thread clusters sooner than others could be started.
+const SMALL: usize = 1 << 16;
+
 /// How the objective is lowered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Algorithm {
@@ -90,11 +93,15 @@ impl DpMeans {
         Ok(())
     }
 
+    /// Whether a fit stays on the calling thread, whatever the number of threads: data are so few that starting others would cost more.
+    pub fn is_serial<T: Real>(&self, data: &Data<T>) -> bool {
+        self.threads == 1 || data.n_rows() * data.n_columns() < SMALL
+    }
+
     /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
         self.check(data)?;
-        let small = data.n_rows() * data.n_columns() < 1 << 16;
-        let workers = if small { Workers::serial() } else { Workers::new(self.threads) };
+        let workers = if self.is_serial(data) { Workers::serial() } else { Workers::new(self.threads) };
         let first = self.run(data, 0, &workers, watch)?;
         let runs = match self.restarts {
             Restarts::Exactly(runs) => runs,

@@ -21,15 +21,21 @@ impl<T: Real> Run<'_, T> {
         let d = self.data.n_columns();
         let (centres, labels) = if state.stopped {
             self.make_whole(&mut state)?;
-            self.as_it_is(&state)
+            self.as_it_is(&mut state)
         } else {
             self.settled(&mut state)?
         };
-        let (mut sizes, mut weights) = (vec![0; centres.len() / d], vec![0.0; centres.len() / d]);
-        for (n, &label) in labels.iter().enumerate() {
-            sizes[label as usize] += 1;
-            weights[label as usize] += self.data.weight(n);
-        }
+        state.bounds = None;
+        let mut sizes = vec![0; centres.len() / d];
+        labels.iter().for_each(|label| sizes[*label as usize] += 1);
+        let weights = match self.data.weights() {
+            None => sizes.iter().map(|size| *size as f64).collect(),
+            Some(all) => {
+                let mut weights = vec![0.0; sizes.len()];
+                labels.iter().zip(all).for_each(|(label, weight)| weights[*label as usize] += weight);
+                weights
+            }
+        };
         let losses = losses(self.data, &centres, &labels, self.workers);
         let objective = self.goal.objective(losses.iter().sum(), sizes.len());
         state.trace.push(objective);
@@ -98,11 +104,14 @@ impl<T: Real> Run<'_, T> {
     }
 
     /// Labels and centres of the run as they are, in order of first appearance.
-    fn as_it_is(&self, state: &State) -> (Vec<f64>, Vec<u32>) {
+    fn as_it_is(&self, state: &mut State) -> (Vec<f64>, Vec<u32>) {
         let order = first_appearances(&state.labels, state.k());
         let mut names = vec![0; state.k()];
         order.iter().enumerate().for_each(|(new, &old)| names[old] = new as u32);
-        let labels = state.labels.iter().map(|&l| if l == NO_LABEL { 0 } else { names[l as usize] }).collect();
+        let mut labels = std::mem::take(&mut state.labels);
+        for label in &mut labels {
+            *label = if *label == NO_LABEL { 0 } else { names[*label as usize] };
+        }
         (self.centres(state, &order), labels)
     }
 
@@ -185,6 +194,9 @@ fn first_appearances(labels: &[u32], k: usize) -> Vec<usize> {
     for &label in labels.iter().filter(|l| **l != NO_LABEL) {
         if !std::mem::replace(&mut seen[label as usize], true) {
             order.push(label as usize);
+            if order.len() == k {
+                break;
+            }
         }
     }
     order

@@ -62,6 +62,7 @@ impl<'a, T: Real> Ladder<'a, T> {
         self.state.offsets = offsets.to_vec();
         self.state.weights.clear();
         self.state.losses.clear();
+        self.state.tallies = None;
         self.state.assigned.clear();
         self.state.bounds = None;
         self.state.labels.fill(crate::linalg::NO_LABEL);

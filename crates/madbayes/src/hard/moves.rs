@@ -326,6 +326,9 @@ impl<T: Real> Run<'_, T> {
             }
             state.weights[i] = a + b;
             state.losses[i] += state.losses[j] + merge.cost;
+            if let Some(tallies) = &mut state.tallies {
+                tallies.merge(j, i);
+            }
         }
         for (&k, split) in plan.splits.iter().filter_map(|k| options.splits[*k].as_ref().map(|s| (k, s))) {
             let new = state.weights.len() as u32;
@@ -336,6 +339,10 @@ impl<T: Real> Run<'_, T> {
             state.offsets.extend_from_slice(&split.offsets[1]);
             state.weights[k] = split.weights[0];
             state.weights.push(split.weights[1]);
+            if let Some(tallies) = &mut state.tallies {
+                let sum: Vec<f64> = split.offsets[1].iter().map(|mean| split.weights[1] * mean).collect();
+                tallies.split(k, split.leaving.len(), split.weights[1], &sum, split.square);
+            }
             // How the rest is shared between the halves matters to nobody: the next pass measures it.
             state.losses[k] = (state.losses[k] - split.gain).max(0.0);
             state.losses.push(0.0);

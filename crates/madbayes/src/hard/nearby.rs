@@ -47,6 +47,7 @@ impl<T: Real> Run<'_, T> {
         let elsewhere = state.objective(&self.goal) - part.objective(&goal);
         passes(&Run { data: &data, goal, watch: &Silently(self.watch), ..*self }, &mut part, elsewhere);
         // What took part goes to the end.
+        state.tallies = None;
         let keep: Vec<bool> = names.iter().map(Option::is_none).collect();
         state.retain(&keep);
         state.offsets.extend(part.offsets);

@@ -4,9 +4,9 @@
 use super::Goal;
 use super::bounded_passes::Bounds;
 use crate::data::{Data, Real};
-use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance, squared_distance};
+use crate::linalg::{FrozenCentres, NO_LABEL, add_offset_row, offset_squared_distance};
 use crate::parallel::Workers;
-use crate::scan::{FarRow, MovedCentres, NEARBY_PAYS_FROM, assign_moved, assign_nearby};
+use crate::scan::{Assign, Bound, Changes, FarRow, MovedCentres, NEARBY_PAYS_FROM, Sought, Tallies};
 use crate::watch::{Step, Watch};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -39,6 +39,8 @@ pub(super) struct State {
     pub weights: Vec<f64>,
     /// Loss of each cluster about its own mean; empty before the first pass.
     pub losses: Vec<f64>,
+    /// Sums over the rows of each cluster, where they are known for the present labels.
+    pub tallies: Option<Tallies>,
     /// Fingerprints of the centres that the labels were last assigned to, where they were.
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
@@ -64,6 +66,7 @@ impl State {
             n_columns,
             weights: Vec::new(),
             losses: Vec::new(),
+            tallies: None,
             assigned: HashSet::new(),
             bounds: None,
             nearby: false,
@@ -88,8 +91,8 @@ impl State {
     fn moved(&self) -> Option<Vec<bool>> {
         let flags: Vec<bool> =
             self.offsets.chunks_exact(self.n_columns).map(|c| !self.assigned.contains(&fingerprint(c))).collect();
-        let count = flags.iter().filter(|moved| **moved).count();
-        (2 * count <= flags.len()).then_some(flags)
+        let still = flags.iter().filter(|moved| !**moved).count();
+        (still >= STILL_CENTRES && 2 * still >= flags.len()).then_some(flags)
     }
 
     /// Notes that the labels are as the present centres say.
@@ -111,6 +114,9 @@ impl State {
         if let Some(bounds) = &mut self.bounds {
             bounds.retain(keep, d);
         }
+        if let Some(tallies) = &mut self.tallies {
+            tallies.retain(keep);
+        }
         let mut names = vec![NO_LABEL; keep.len()];
         let mut next = 0;
         for k in 0..keep.len() {
@@ -130,6 +136,12 @@ impl State {
         }
     }
 }
+
+/// So many distances to centres that have not moved cost more than to look which have.
+const STILL_CENTRES: usize = 64;
+
+/// Squares about the reference point may round by this share of the loss before the loss is measured row by row instead.
+const ROUNDING: f64 = 1e-9;
 
 /// From so many rows on, bounds are kept from pass to pass.
 const MANY_ROWS: usize = 1 << 14;
@@ -176,14 +188,14 @@ impl<T: Real> Run<'_, T> {
     }
 
     fn pass(&self, state: &mut State) -> ControlFlow<(), Passed> {
-        let (changed, opened) = match state.bounds.take() {
-            Some(bounds) => self.pass_within(bounds, state)?,
-            None => match state.moved() {
-                None if state.nearby => self.pass_over_all(state, None)?,
-                None if self.data.n_rows() >= MANY_ROWS => self.pass_with_bounds(state)?,
-                moved => self.pass_over_all(state, moved)?,
-            },
+        let mut tallies = match state.tallies.take() {
+            Some(tallies) => tallies,
+            None => Tallies::of(self.data, &state.labels, state.k()),
         };
+        let (penalty, room) = self.opening(state.k());
+        let Changes { changed, far, .. } = self.assign(state, &mut tallies, penalty)?;
+        let opened = self.open_far(state, &mut tallies, far, room);
+        self.take_tallied_means(state, tallies);
         state.work += (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
         let objective = state.objective(&self.goal);
         debug_assert!(
@@ -204,29 +216,34 @@ impl<T: Real> Run<'_, T> {
         (if offers_new { self.opens_above } else { f64::INFINITY }, room)
     }
 
-    /// Assigns every row and moves the centres; how many rows changed, and how many opened a cluster.
-    fn pass_over_all(&self, state: &mut State, moved: Option<Vec<bool>>) -> ControlFlow<(), (usize, usize)> {
-        let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
-        let (penalty, room) = self.opening(centres.n_centres());
-        let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
-        // A sample only shows where clusters are: all rows will look at all centres.
-        let few = state.k() < NEARBY_PAYS_FROM || state.labels.contains(&NO_LABEL);
-        let nearby = (self.others > 0.0 || state.nearby) && moved.is_none() && !few;
-        let labels = &mut state.labels;
-        let assigned = if nearby {
-            assign_nearby(self.data, &centres, penalty, labels, self.workers, self.watch)
-        } else {
-            assign_moved(self.data, &centres, moved.as_ref(), penalty, labels, self.workers, self.watch)
-        };
-        state.assigned_to_present_centres();
-        let mut found = assigned?;
-        let opened = self.open_clusters(state, std::mem::take(&mut found.far), room);
-        if opened > 0 {
-            self.take_means(state);
-        } else {
-            self.take_assigned_means(state, found.weights, found.losses, &found.sums);
+    /// Gives every row to its nearest centre.
+    fn assign(&self, state: &mut State, tallies: &mut Tallies, penalty: f64) -> ControlFlow<(), Changes> {
+        if let Some(mut bounds) = state.bounds.take() {
+            let changes = self.assign_within(&mut bounds, state, tallies, penalty)?;
+            // Bounds that leave most distances open cost more than they save.
+            let all = self.data.n_rows() * state.k();
+            state.nearby = 2 * changes.measured > all && state.k() >= NEARBY_PAYS_FROM;
+            state.bounds = (!state.nearby).then_some(bounds);
+            return ControlFlow::Continue(changes);
         }
-        ControlFlow::Continue((found.changed, opened))
+        let (data, k) = (self.data, state.k());
+        let centres = FrozenCentres::<T>::new(state.offsets.clone(), data.n_columns());
+        let moved = state.moved().map(|flags| MovedCentres::new(&centres, flags));
+        // A sample only shows where clusters are: all rows will look at all centres.
+        let nearby = (self.others > 0.0 || state.nearby) && k >= NEARBY_PAYS_FROM && !state.labels.contains(&NO_LABEL);
+        let bounded = moved.is_none() && !state.nearby && data.n_rows() >= MANY_ROWS;
+        let sought = match &moved {
+            Some(moved) => Sought::Moved(moved),
+            None if nearby && !bounded => Sought::Nearby,
+            None => Sought::All,
+        };
+        let mut rows = vec![Bound::default(); if bounded { data.n_rows() } else { 0 }];
+        let assign = Assign { data, centres: &centres, sought, penalty, workers: self.workers, watch: self.watch };
+        state.assigned.clear();
+        let changes = assign.run(&mut state.labels, bounded.then_some(&mut rows), tallies)?;
+        state.assigned_to_present_centres();
+        state.bounds = bounded.then(|| Bounds { rows, anchors: state.offsets.clone() });
+        ControlFlow::Continue(changes)
     }
 
     /// What rounding may add to an objective: a share of it, and of what the rows' own squares are rounded by.
@@ -264,45 +281,53 @@ impl<T: Real> Run<'_, T> {
         state.k() - first
     }
 
-    /// Means, weights and losses from the sums of an assignment to the present centres. The loss about the new mean is
-    /// what is lost about the old centre, less W |mean - centre|^2.
-    fn take_assigned_means(&self, state: &mut State, weights: Vec<f64>, mut losses: Vec<f64>, sums: &[f64]) {
-        let d = self.data.n_columns();
-        let before: f64 = losses.iter().sum();
-        for (k, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-            let span = k * d..(k + 1) * d;
-            let mean: Vec<f64> = sums[span.clone()].iter().map(|s| s / weight).collect();
-            let shift = squared_distance(&mean, &state.offsets[span.clone()]);
-            losses[k] = (losses[k] - weight * shift).max(0.0);
-            state.offsets[span].copy_from_slice(&mean);
+    /// Opens clusters at far rows; such a row is its centre.
+    fn open_far(&self, state: &mut State, tallies: &mut Tallies, far: Vec<FarRow>, room: usize) -> usize {
+        let first = state.k();
+        let before: Vec<(usize, u32)> = far.iter().map(|far| (far.row, state.labels[far.row])).collect();
+        let opened = self.open_clusters(state, far, room);
+        let mut rows: Vec<(usize, usize, usize)> = before
+            .into_iter()
+            .map(|(row, from)| (state.labels[row] as usize, row, from as usize))
+            .filter(|(to, ..)| *to >= first)
+            .collect();
+        rows.sort_unstable();
+        for (to, row, from) in rows {
+            tallies.carry(self.data, row, from, to);
+            if let Some(bounds) = &mut state.bounds {
+                bounds.rows[row] = Bound::default();
+            }
         }
-        (state.weights, state.losses) = (weights, losses);
-        // Centres that came from far away leave nothing but rounding of the difference.
-        let after: f64 = state.losses.iter().sum();
-        if after.is_nan() || after < 1e-4 * before {
+        opened
+    }
+
+    /// Means, weights and losses from the tallies: loss = sum w |x|^2 - |sum w x|^2 / W. Where that would round, from the rows.
+    fn take_tallied_means(&self, state: &mut State, tallies: Tallies) {
+        let d = self.data.n_columns();
+        let keep: Vec<bool> = tallies.weights.iter().zip(&tallies.counts).map(|(w, n)| *n > 0 && *w > 0.0).collect();
+        for (k, weight) in tallies.weights.iter().enumerate().filter(|(k, _)| keep[*k]) {
+            let mean = &mut state.offsets[k * d..(k + 1) * d];
+            mean.iter_mut().zip(tallies.sum(k)).for_each(|(mean, sum)| *mean = sum / weight);
+        }
+        state.losses = (0..keep.len()).map(|k| tallies.loss(k)).collect();
+        state.weights.clone_from(&tallies.weights);
+        if self.rounding_of_squares() > ROUNDING * state.losses.iter().sum::<f64>() {
             self.measure(state);
         }
-        let keep: Vec<bool> = state.weights.iter().map(|w| *w > 0.0).collect();
+        // Rows of a cluster without weight lose their labels, which bounds do not know of.
+        if keep.iter().zip(&tallies.counts).any(|(keep, n)| !keep && *n > 0) {
+            state.bounds = None;
+        }
+        state.tallies = Some(tallies);
         state.retain(&keep);
     }
 
     /// Weights, means and losses of the labels, from the rows; clusters without weight go.
     pub fn take_means(&self, state: &mut State) {
         state.bounds = None;
-        let (data, d) = (self.data, self.data.n_columns());
-        let k = state.k();
-        let (mut weights, mut sums) = (vec![0.0; k], vec![0.0; k * d]);
-        for (n, label) in assigned(&state.labels) {
-            weights[label] += data.weight(n);
-            add_offset_row(&mut sums[label * d..(label + 1) * d], data.rows().row(n), data.reference(), data.weight(n));
-        }
-        for (sum, weight) in sums.chunks_exact_mut(d).zip(&weights).filter(|(_, w)| **w > 0.0) {
-            sum.iter_mut().for_each(|s| *s /= weight);
-        }
-        (state.weights, state.offsets) = (weights, sums);
+        let tallies = Tallies::of(self.data, &state.labels, state.k());
+        self.take_tallied_means(state, tallies);
         self.measure(state);
-        let keep: Vec<bool> = state.weights.iter().map(|w| *w > 0.0).collect();
-        state.retain(&keep);
     }
 
     /// Losses of the labels about the present centres, from the rows.

@@ -60,24 +60,22 @@ pub fn add_offset_row<T: Real>(sum: &mut [f64], row: &[T], reference: &[T], weig
     }
 }
 
-/// sum += weight (x - reference), and |(x - reference) - centre|^2: both from one look at the row.
+/// sum += weight (x - reference), and |x - reference|^2: both from one look at the row.
 ///
 /// # Safety
 /// `FUSED` only inside a kernel that runs with it.
 #[inline(always)]
-pub(crate) unsafe fn add_and_measure<T: Real, const FUSED: bool>(
+pub(crate) unsafe fn add_and_square<T: Real, const FUSED: bool>(
     sum: &mut [f64],
     row: &[T],
     reference: &[f64],
-    centre: &[f64],
     weight: f64,
 ) -> f64 {
     let (sum_head, sum_tail) = sum.as_chunks_mut::<LANES>();
     let (row_head, row_tail) = row.as_chunks::<LANES>();
     let (reference_head, reference_tail) = reference.as_chunks::<LANES>();
-    let (centre_head, centre_tail) = centre.as_chunks::<LANES>();
     let mut squares = [0.0; LANES];
-    for (((s, x), r), c) in sum_head.iter_mut().zip(row_head).zip(reference_head).zip(centre_head) {
+    for ((s, x), r) in sum_head.iter_mut().zip(row_head).zip(reference_head) {
         // One kind of work per loop: then the compiler turns each into vector instructions.
         // SAFETY: the caller vouches for FUSED.
         let mut offset = unsafe { T::widen::<FUSED>(x) };
@@ -85,17 +83,16 @@ pub(crate) unsafe fn add_and_measure<T: Real, const FUSED: bool>(
             offset[l] -= r[l];
         }
         for l in 0..LANES {
-            let difference = offset[l] - c[l];
-            squares[l] += difference * difference;
+            squares[l] += offset[l] * offset[l];
         }
         for l in 0..LANES {
             s[l] += weight * offset[l];
         }
     }
     let mut tail = 0.0;
-    for (((s, x), r), c) in sum_tail.iter_mut().zip(row_tail).zip(reference_tail).zip(centre_tail) {
+    for ((s, x), r) in sum_tail.iter_mut().zip(row_tail).zip(reference_tail) {
         let offset = (*x).into() - r;
-        tail += (offset - c) * (offset - c);
+        tail += offset * offset;
         *s += weight * offset;
     }
     sum_lanes(squares) + tail
@@ -129,9 +126,9 @@ mod tests {
             let mut same = vec![1.0; x.len()];
             let wide: Vec<f64> = reference.iter().map(|r| f64::from(*r)).collect();
             // SAFETY: nothing is claimed of the processor.
-            let distance = unsafe { add_and_measure::<f32, false>(&mut same, &row, &wide, &centre, 2.0) };
+            let square = unsafe { add_and_square::<f32, false>(&mut same, &row, &wide, 2.0) };
             prop_assert_eq!(&same, &sum);
-            prop_assert_eq!(distance, offset_squared_distance(&row, &reference, &centre));
+            prop_assert_eq!(square, offset_squared_distance(&row, &reference, &vec![0.0; x.len()]));
             for (j, s) in sum.iter().enumerate() {
                 prop_assert_eq!(*s, 1.0 + 2.0 * (f64::from(row[j]) - f64::from(reference[j])));
             }

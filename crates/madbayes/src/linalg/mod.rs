@@ -9,11 +9,12 @@ mod processor;
 mod products;
 mod vector;
 
-pub(crate) use distance::add_and_measure;
+pub(crate) use distance::add_and_square;
 pub use distance::{add_offset_row, dot, offset_squared_distance, squared_distance};
 pub(crate) use eigen::symmetric_eigen;
 pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matrix_of, padded};
 pub use nearest::{FrozenCentres, NO_LABEL, SomeCentres};
+pub(crate) use nearest::{Reach, Search};
 pub(crate) use processor::{Kernel, on_this_processor};
 pub(crate) use products::Products;
 pub(crate) use vector::Lanes;

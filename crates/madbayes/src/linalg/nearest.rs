@@ -137,38 +137,66 @@ impl<T: Real> FrozenCentres<T> {
     /// # Panics
     /// When rows and reference do not have the columns of the centres.
     pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &mut [u32]) {
-        on_this_processor(Nearest { centres: self, some: None, rows, reference, labels });
+        on_this_processor(Nearest { centres: self, search: Search::all(rows, reference), labels });
     }
 
-    /// `nearest`, to be inlined into a larger kernel; `some`: among these only. `others`, where given, receives a distance that none
-    /// of the others is nearer than; 0 where rounding cannot tell.
+    /// `nearest`, to be inlined into a larger kernel.
     ///
     /// # Safety
     /// `FUSED` and `WIDE` only inside a kernel that runs with them.
     #[inline(always)]
     pub(crate) unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
         &self,
-        some: Option<&SomeCentres<T>>,
-        rows: Rows<T>,
-        reference: &[T],
+        search: Search<T>,
         labels: &mut [u32],
-        others: Option<&mut [f32]>,
+        reach: Option<Reach>,
     ) {
-        let panels = some.map_or(&self.panels, |some| &some.panels);
+        let panels = search.some.map_or(&self.panels, |some| &some.panels);
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             match (FUSED, WIDE, panels.width) {
-                (true, true, 12) => nearest_wide::<T::Wide, 12>(rows, reference, self, some, labels, others),
-                (true, true, 10) => nearest_wide::<T::Wide, 10>(rows, reference, self, some, labels, others),
-                (true, true, 8) => nearest_wide::<T::Wide, 8>(rows, reference, self, some, labels, others),
-                (true, true, _) => nearest_wide::<T::Wide, 6>(rows, reference, self, some, labels, others),
-                (true, false, 6) => nearest_narrow::<T::Narrow, 6>(rows, reference, self, some, labels, others),
-                (true, false, _) => nearest_narrow::<T::Narrow, 4>(rows, reference, self, some, labels, others),
-                (false, _, 6) => nearest_in_blocks::<T::Plain, 6>(rows, reference, self, some, labels, others),
-                (false, ..) => nearest_in_blocks::<T::Plain, 4>(rows, reference, self, some, labels, others),
+                (true, true, 12) => nearest_wide::<T::Wide, 12>(search, self, labels, reach),
+                (true, true, 10) => nearest_wide::<T::Wide, 10>(search, self, labels, reach),
+                (true, true, 8) => nearest_wide::<T::Wide, 8>(search, self, labels, reach),
+                (true, true, _) => nearest_wide::<T::Wide, 6>(search, self, labels, reach),
+                (true, false, 6) => nearest_narrow::<T::Narrow, 6>(search, self, labels, reach),
+                (true, false, _) => nearest_narrow::<T::Narrow, 4>(search, self, labels, reach),
+                (false, _, 6) => nearest_in_blocks::<T::Plain, 6>(search, self, labels, reach),
+                (false, ..) => nearest_in_blocks::<T::Plain, 4>(search, self, labels, reach),
             }
         }
     }
+}
+
+/// The rows whose nearest centre is sought, and among which centres.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a, T> {
+    pub rows: Rows<'a, T>,
+    /// Only these of them, in this order.
+    pub numbers: Option<&'a [u32]>,
+    pub reference: &'a [T],
+    /// Among these centres; none: among all.
+    pub some: Option<&'a SomeCentres<T>>,
+}
+
+impl<'a, T: Real> Search<'a, T> {
+    /// All rows, among all centres.
+    pub fn all(rows: Rows<'a, T>, reference: &'a [T]) -> Self {
+        Search { rows, numbers: None, reference, some: None }
+    }
+
+    /// The place of a row among all.
+    #[inline(always)]
+    fn number(&self, i: usize) -> usize {
+        self.numbers.map_or(i, |numbers| numbers[i] as usize)
+    }
+}
+
+/// Distances of each row that rounding cannot undo: the nearest centre is no farther than `nearest`, and no other one nearer than
+/// `others`, which is 0 where rounding cannot tell which is nearest.
+pub(crate) struct Reach<'a> {
+    pub nearest: &'a mut [f32],
+    pub others: &'a mut [f32],
 }
 
 /// [`nearest_in_blocks`] compiled once for each width, not wherever it is called.
@@ -177,15 +205,13 @@ impl<T: Real> FrozenCentres<T> {
 /// Only on a processor with 32 registers of 64 bytes.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512vl,avx2,fma"))]
 unsafe fn nearest_wide<V: Vector, const PANEL: usize>(
-    rows: Rows<V::Number>,
-    reference: &[V::Number],
+    search: Search<V::Number>,
     centres: &FrozenCentres<V::Number>,
-    some: Option<&SomeCentres<V::Number>>,
     labels: &mut [u32],
-    others: Option<&mut [f32]>,
+    reach: Option<Reach>,
 ) {
     // SAFETY: the caller vouches for the instructions.
-    unsafe { nearest_in_blocks::<V, PANEL>(rows, reference, centres, some, labels, others) };
+    unsafe { nearest_in_blocks::<V, PANEL>(search, centres, labels, reach) };
 }
 
 /// The same for narrow vectors.
@@ -194,15 +220,13 @@ unsafe fn nearest_wide<V: Vector, const PANEL: usize>(
 /// Only on a processor with fused multiply-add.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
 unsafe fn nearest_narrow<V: Vector, const PANEL: usize>(
-    rows: Rows<V::Number>,
-    reference: &[V::Number],
+    search: Search<V::Number>,
     centres: &FrozenCentres<V::Number>,
-    some: Option<&SomeCentres<V::Number>>,
     labels: &mut [u32],
-    others: Option<&mut [f32]>,
+    reach: Option<Reach>,
 ) {
     // SAFETY: the caller vouches for the instructions.
-    unsafe { nearest_in_blocks::<V, PANEL>(rows, reference, centres, some, labels, others) };
+    unsafe { nearest_in_blocks::<V, PANEL>(search, centres, labels, reach) };
 }
 
 struct IsWide;
@@ -217,9 +241,7 @@ impl Kernel for IsWide {
 
 struct Nearest<'a, T> {
     centres: &'a FrozenCentres<T>,
-    some: Option<&'a SomeCentres<T>>,
-    rows: Rows<'a, T>,
-    reference: &'a [T],
+    search: Search<'a, T>,
     labels: &'a mut [u32],
 }
 
@@ -228,24 +250,26 @@ impl<T: Real> Kernel for Nearest<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.some, self.rows, self.reference, self.labels, None) };
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(self.search, self.labels, None) };
     }
 }
 
 /// The largest block: two vectors of 16 numbers.
 const LARGEST_BLOCK: usize = 32;
 
+/// More than the roundings of a root, a product and a number made narrower.
+const ROOT_ROUNDING: f64 = 2.0 * f32::EPSILON as f64;
+
 /// # Safety
 /// Only on a processor with the instructions of `V`.
 #[inline(always)]
 unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
-    rows: Rows<V::Number>,
-    reference: &[V::Number],
+    search: Search<V::Number>,
     centres: &FrozenCentres<V::Number>,
-    some: Option<&SomeCentres<V::Number>>,
     labels: &mut [u32],
-    mut others: Option<&mut [f32]>,
+    mut reach: Option<Reach>,
 ) {
+    let Search { rows, reference, some, .. } = search;
     let (panels, names) = some.map_or((&centres.panels, None), |some| (&some.panels, Some(&some.names[..])));
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
     let d = rows.n_columns();
@@ -263,22 +287,36 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
             V::splat(number(rounding)),
         )
     };
+    // SAFETY: as above.
+    let (above, below) = unsafe { (V::splat(number(1.0 + ROOT_ROUNDING)), V::splat(number(1.0 - ROOT_ROUNDING))) };
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
+    let mut copied = Vec::new();
     // Whole vectors of columns, the last filled up.
     let mut minus_reference: Vec<V::Number> = reference.iter().map(|r| number(-(*r).into())).collect();
     minus_reference.resize(d.next_multiple_of(V::LANES), V::Number::default());
     let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
-    let mut beyond = [V::Number::default(); LARGEST_BLOCK];
+    let (mut within, mut beyond) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     for (number_of_block, labels) in labels.chunks_mut(lanes).enumerate() {
-        let values = &rows.values()[number_of_block * lanes * d..];
-        if values.len() >= lanes * d + V::LANES {
-            // SAFETY: the caller vouches for the instructions, and beyond the rows of the block there is a vector more.
-            unsafe { turn::<V>(values, &minus_reference, d, &mut block) };
-        } else {
-            turn_one_by_one(&values[..labels.len() * d], reference, lanes, &mut block);
+        let first_row = number_of_block * lanes;
+        // Lanes beyond the last row repeat it.
+        let mut places = [0; LARGEST_BLOCK];
+        for (l, place) in places[..lanes].iter_mut().enumerate() {
+            *place = search.number(first_row + l.min(labels.len() - 1)) * d;
         }
-        // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the two arrays room for two vectors.
+        let mut values = rows.values();
+        // Vectors of columns may reach beyond the end of the last row.
+        let end = places[..lanes].iter().fold(0, |end, place| end.max(*place)) + d.next_multiple_of(V::LANES);
+        if end > values.len() {
+            copied.clear();
+            places[..lanes].iter().for_each(|place| copied.extend_from_slice(&values[*place..*place + d]));
+            copied.resize(lanes * d + V::LANES, V::Number::default());
+            places[..lanes].iter_mut().enumerate().for_each(|(l, place)| *place = l * d);
+            values = &copied;
+        }
+        // SAFETY: the caller vouches for the instructions; whole vectors can be read from all places.
+        unsafe { turn::<V>(values, &places, &minus_reference, d, &mut block) };
+        // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the arrays room for two vectors.
         unsafe {
             let mut norms = [V::splat(V::Number::default()); 2];
             for column in block.chunks_exact(lanes) {
@@ -325,24 +363,31 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 let gap = second[half].multiply_add(minus_one, best[half]);
                 index[half].store(indices.as_mut_ptr().add(half * V::LANES));
                 gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
-                // |x - second|^2 less what it may be rounded by.
-                let distance = second[half].multiply_add(minus_two, norms[half]);
-                let doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
-                doubt.multiply_add(minus_one, distance).store(beyond.as_mut_ptr().add(half * V::LANES));
+                if reach.is_some() {
+                    // |x - nearest|^2 and what it may be rounded by, |x - second|^2 less that.
+                    let upper = doubt.multiply_add(one, distance).square_root().multiply_add(above, zero);
+                    upper.store(within.as_mut_ptr().add(half * V::LANES));
+                    let distance = second[half].multiply_add(minus_two, norms[half]);
+                    let other_doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
+                    let lower = other_doubt.multiply_add(minus_one, distance).larger(zero).square_root();
+                    let lower = gap.where_greater(doubt, lower.multiply_add(below, zero), zero);
+                    lower.store(beyond.as_mut_ptr().add(half * V::LANES));
+                }
             }
         }
         for (l, label) in labels.iter_mut().enumerate() {
             let index = indices[l].into() as u32;
             *label = names.map_or(index, |names| names[index as usize]);
             if doubtful[l] > V::Number::default() {
-                *label = centres.nearest_in_float64(&values[l * d..(l + 1) * d], reference, names);
+                *label = centres.nearest_in_float64(rows.row(search.number(first_row + l)), reference, names);
             }
         }
-        if let Some(others) = &mut others {
-            for (l, other) in others[number_of_block * lanes..].iter_mut().take(labels.len()).enumerate() {
-                let square: f64 = beyond[l].into();
-                let known = doubtful[l] == V::Number::default() && square > 0.0;
-                *other = if known { (square.sqrt() as f32).next_down() } else { 0.0 };
+        if let Some(Reach { nearest, others }) = &mut reach {
+            let span = first_row..first_row + labels.len();
+            let ends = nearest[span.clone()].iter_mut().zip(&mut others[span]);
+            for ((nearest, other), (within, beyond)) in ends.zip(within.iter().zip(&beyond)) {
+                (*nearest, *other) = (V::Number::as_f32(*within) + f32::MIN_POSITIVE, V::Number::as_f32(*beyond));
+                *other = (*other - f32::MIN_POSITIVE).clamp(0.0, f32::MAX);
             }
         }
     }
@@ -352,12 +397,19 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
 /// and columns is turned by interleaving its first half with its second, as often as its side can be halved.
 ///
 /// # Safety
-/// Only on a processor with the instructions of `V`; `rows` goes on for a vector at least beyond these rows, `minus_reference` is
+/// Only on a processor with the instructions of `V`; from every place whole vectors of D columns can be read, `minus_reference` is
 /// filled up to whole vectors, `block` has room for D columns.
 #[inline(always)]
-unsafe fn turn<V: Vector>(rows: &[V::Number], minus_reference: &[V::Number], d: usize, block: &mut [V::Number]) {
-    debug_assert!(rows.len() >= 2 * V::LANES * d + V::LANES && block.len() >= 2 * V::LANES * d);
-    // SAFETY: the caller vouches for the instructions; columns beyond D are read from the next row, and not written.
+unsafe fn turn<V: Vector>(
+    values: &[V::Number],
+    places: &[usize; LARGEST_BLOCK],
+    minus_reference: &[V::Number],
+    d: usize,
+    block: &mut [V::Number],
+) {
+    debug_assert!(places[..2 * V::LANES].iter().all(|place| place + d.next_multiple_of(V::LANES) <= values.len()));
+    debug_assert!(block.len() >= 2 * V::LANES * d);
+    // SAFETY: the caller vouches for the instructions; columns beyond D are read from what follows the row, and not written.
     unsafe {
         let one = V::splat(V::Number::from_f64(1.0));
         for first_column in (0..d).step_by(V::LANES) {
@@ -365,7 +417,7 @@ unsafe fn turn<V: Vector>(rows: &[V::Number], minus_reference: &[V::Number], d: 
             for half in 0..2 {
                 let mut square = [one; LARGEST_BLOCK / 2];
                 for (i, out) in square[..V::LANES].iter_mut().enumerate() {
-                    let row = rows.as_ptr().add((half * V::LANES + i) * d + first_column);
+                    let row = values.as_ptr().add(places[half * V::LANES + i] + first_column);
                     *out = V::load(row).multiply_add(one, minus);
                 }
                 for _ in 0..V::LANES.ilog2() {
@@ -379,17 +431,6 @@ unsafe fn turn<V: Vector>(rows: &[V::Number], minus_reference: &[V::Number], d: 
                     column.store(block.as_mut_ptr().add((first_column + j) * 2 * V::LANES + half * V::LANES));
                 }
             }
-        }
-    }
-}
-
-/// The same for the last rows, one number after the other; missing rows are 0.
-fn turn_one_by_one<T: Real>(rows: &[T], reference: &[T], lanes: usize, block: &mut [T]) {
-    let d = reference.len();
-    block.fill(T::default());
-    for (l, row) in rows.chunks_exact(d).enumerate() {
-        for (j, (x, r)) in row.iter().zip(reference).enumerate() {
-            block[j * lanes + l] = *x - *r;
         }
     }
 }
@@ -446,17 +487,13 @@ mod tests {
             let (values, offsets) = (draw(70 * d), draw(40 * d));
             let all = FrozenCentres::<f64>::new(offsets.clone(), d);
             let rows = Rows::new(&values, d).unwrap();
+            let origin = vec![0.0; d];
             let mut some = SomeCentres::default();
             for names in [vec![7], vec![39, 0, 11, 12, 13], (5..30).rev().collect::<Vec<u32>>()] {
                 some.take(&all, names.iter().copied());
                 let mut labels = vec![NO_LABEL; 70];
-                on_this_processor(Nearest {
-                    centres: &all,
-                    some: Some(&some),
-                    rows,
-                    reference: &vec![0.0; d],
-                    labels: &mut labels,
-                });
+                let search = Search { some: Some(&some), ..Search::all(rows, &origin) };
+                on_this_processor(Nearest { centres: &all, search, labels: &mut labels });
                 for (row, label) in rows.iter().zip(labels) {
                     let distance = |k: &u32| offset_squared_distance(row, &vec![0.0; d], all.offset(*k as usize));
                     let nearest = names.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
@@ -484,14 +521,15 @@ mod tests {
         let rows = Rows::new(&values, 5).unwrap();
         let (mut best, mut plain) = (vec![NO_LABEL; 200], vec![NO_LABEL; 200]);
         centres.nearest(rows, &[0.0; 5], &mut best);
+        let search = Search::all(rows, &[0.0; 5]);
         // SAFETY: arrays of four need no special instructions.
         unsafe {
             match centres.panels.width {
-                6 => nearest_in_blocks::<Four<f64, false>, 6>(rows, &[0.0; 5], &centres, None, &mut plain, None),
-                8 => nearest_in_blocks::<Four<f64, false>, 8>(rows, &[0.0; 5], &centres, None, &mut plain, None),
-                10 => nearest_in_blocks::<Four<f64, false>, 10>(rows, &[0.0; 5], &centres, None, &mut plain, None),
-                12 => nearest_in_blocks::<Four<f64, false>, 12>(rows, &[0.0; 5], &centres, None, &mut plain, None),
-                _ => nearest_in_blocks::<Four<f64, false>, 4>(rows, &[0.0; 5], &centres, None, &mut plain, None),
+                6 => nearest_in_blocks::<Four<f64, false>, 6>(search, &centres, &mut plain, None),
+                8 => nearest_in_blocks::<Four<f64, false>, 8>(search, &centres, &mut plain, None),
+                10 => nearest_in_blocks::<Four<f64, false>, 10>(search, &centres, &mut plain, None),
+                12 => nearest_in_blocks::<Four<f64, false>, 12>(search, &centres, &mut plain, None),
+                _ => nearest_in_blocks::<Four<f64, false>, 4>(search, &centres, &mut plain, None),
             }
         }
         assert_eq!(best, plain);

@@ -29,6 +29,8 @@ pub trait Vector: Copy {
     unsafe fn smaller(self, other: Self) -> Self;
     /// In each lane the larger of the two.
     unsafe fn larger(self, other: Self) -> Self;
+    /// The square root of each, which is not below 0.
+    unsafe fn square_root(self) -> Self;
     /// The numbers of both in turns: a0 b0 a1 b1 .., the first half and the second.
     unsafe fn interleave(self, other: Self) -> [Self; 2];
 }
@@ -93,6 +95,10 @@ impl<T: Real, const FUSED: bool> Vector for Four<T, FUSED> {
         unsafe { self.where_greater(other, self, other) }
     }
     #[inline(always)]
+    unsafe fn square_root(self) -> Self {
+        Four(self.0.map(|x| T::from_f64(x.into().sqrt())))
+    }
+    #[inline(always)]
     unsafe fn interleave(self, other: Self) -> [Self; 2] {
         let (a, b) = (self.0, other.0);
         [Four([a[0], b[0], a[1], b[1]]), Four([a[2], b[2], a[3], b[3]])]
@@ -108,7 +114,7 @@ mod x86 {
     /// with (self, other).
     macro_rules! vector {
         ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $min:ident, $max:ident,
-         |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr) => {
+         $sqrt:ident, |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr) => {
             impl Vector for $vector {
                 type Number = $number;
                 const LANES: usize = $lanes;
@@ -149,6 +155,11 @@ mod x86 {
                     unsafe { $max(self, other) }
                 }
                 #[inline(always)]
+                unsafe fn square_root(self) -> Self {
+                    // SAFETY: the caller runs on a processor with this instruction.
+                    unsafe { $sqrt(self) }
+                }
+                #[inline(always)]
                 unsafe fn interleave(self, $second: Self) -> [Self; 2] {
                     let $first = self;
                     // SAFETY: the caller runs on a processor with these instructions.
@@ -162,26 +173,26 @@ mod x86 {
     mod kinds {
         use super::*;
         vector!(__m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, _mm256_min_ps, _mm256_max_ps,
-            |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)),
+            _mm256_sqrt_ps, |a, b, yes, no| _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GT_OQ>(a, b)),
             |a, b| {
                 let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
                 [_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high)]
             });
         vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_min_pd, _mm256_max_pd,
-            |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b)),
+            _mm256_sqrt_pd, |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b)),
             |a, b| {
                 let (low, high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
                 [_mm256_permute2f128_pd::<0x20>(low, high), _mm256_permute2f128_pd::<0x31>(low, high)]
             });
         vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_min_ps, _mm512_max_ps,
-            |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes),
+            _mm512_sqrt_ps, |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes),
             |a, b| {
                 let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
                 let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
                 [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
             });
         vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_min_pd, _mm512_max_pd,
-            |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes),
+            _mm512_sqrt_pd, |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes),
             |a, b| {
                 let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
                 let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);

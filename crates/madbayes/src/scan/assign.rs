@@ -1,18 +1,19 @@
-//! Assignment of every row to its nearest centre, with the sums the next centres are made of (Broderick 2013, Sec. 2).
+//! Assignment of every row to its nearest centre, with the tallies the next centres are made of (Broderick 2013, Sec. 2).
 
 use super::bounds::{Bound, up};
 use super::nearby::nearest_nearby;
-use super::{Chunk, scan, scan_parts};
-use crate::data::{CHUNK, Data, Real, Rows};
+use super::tallies::{Carried, Tallies};
+use super::{Chunk, scan_parts};
+use crate::data::{CHUNK, Data, Real};
 use crate::linalg::{
-    FrozenCentres, Kernel, NO_LABEL, SomeCentres, add_and_measure, offset_squared_distance, on_this_processor,
+    FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, offset_squared_distance, on_this_processor,
 };
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
 
 /// Rows beyond the penalty that one chunk may report.
-pub(super) const FAR_ROWS: usize = 32;
+const FAR_ROWS: usize = 32;
 
 /// A row that would rather pay the penalty than its distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,148 +24,106 @@ pub struct FarRow {
     pub pays: f64,
 }
 
-/// What an assignment found, cluster by cluster.
-#[derive(Debug, Clone)]
-pub struct Assignment {
-    /// Rows in each cluster.
-    pub counts: Vec<usize>,
-    /// Sum of their weights.
-    pub weights: Vec<f64>,
-    /// Weighted sums of rows, relative to the reference point, K x D.
-    pub sums: Vec<f64>,
-    /// Weighted squared distances to the centre.
-    pub losses: Vec<f64>,
+/// What an assignment found.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
     /// Rows whose label changed.
     pub changed: usize,
     /// The rows that pay most above the penalty, a bounded number from each chunk.
     pub far: Vec<FarRow>,
+    /// Distances from rows to centres that were measured.
+    pub measured: usize,
 }
 
-impl Assignment {
-    fn new(k: usize, d: usize) -> Self {
-        Assignment {
-            counts: vec![0; k],
-            weights: vec![0.0; k],
-            sums: vec![0.0; k * d],
-            losses: vec![0.0; k],
-            changed: 0,
-            far: Vec::new(),
-        }
-    }
-
-    fn merge(&mut self, other: Assignment) {
-        fn add<N: std::ops::AddAssign + Copy>(to: &mut [N], from: &[N]) {
-            to.iter_mut().zip(from).for_each(|(a, b)| *a += *b);
-        }
-        add(&mut self.counts, &other.counts);
-        add(&mut self.weights, &other.weights);
-        add(&mut self.sums, &other.sums);
-        add(&mut self.losses, &other.losses);
+impl Changes {
+    pub(super) fn merge(&mut self, other: Changes) {
         self.changed += other.changed;
         self.far.extend(other.far);
+        self.measured += other.measured;
     }
 
-    /// Sum of the losses of all clusters.
-    pub fn loss(&self) -> f64 {
-        self.losses.iter().sum()
+    /// Takes note of what a row pays, if it is far.
+    pub(super) fn note_if_far(&mut self, row: usize, pays: f64, penalty: f64) {
+        if pays > penalty {
+            self.far.push(FarRow { row, pays });
+            if self.far.len() == 2 * FAR_ROWS {
+                self.keep_farthest();
+            }
+        }
+    }
+
+    pub(super) fn keep_farthest(&mut self) {
+        self.far.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
+        self.far.truncate(FAR_ROWS);
     }
 }
 
-/// Puts every row into the cluster of its nearest centre. A row leaves the cluster it is in only for a centre that is
-/// strictly nearer in float64, so that rounding never raises the loss.
+/// Puts every row into the cluster of its nearest centre, and lets the tallies follow. A row leaves the cluster it is in only for a
+/// centre that is strictly nearer in float64, so that rounding never raises the loss.
 ///
-/// Rows that pay more than `penalty` are reported as far; infinity asks for none.
+/// Rows that pay more than `penalty` are reported as far; infinity asks for none. Stopped by the watch, labels and tallies no longer
+/// fit together.
 pub fn assign<T: Real>(
     data: &Data<T>,
     centres: &FrozenCentres<T>,
     penalty: f64,
     labels: &mut [u32],
+    tallies: &mut Tallies,
     workers: &Workers,
     watch: &dyn Watch,
-) -> ControlFlow<(), Assignment> {
-    assign_moved(data, centres, None, penalty, labels, workers, watch)
+) -> ControlFlow<(), Changes> {
+    Assign { data, centres, sought: Sought::All, penalty, workers, watch }.run(labels, None, tallies)
 }
 
-/// The same where only some centres have moved since the labels were assigned; none: all may have.
-pub fn assign_moved<T: Real>(
-    data: &Data<T>,
-    centres: &FrozenCentres<T>,
-    moved: Option<&MovedCentres<T>>,
-    penalty: f64,
-    labels: &mut [u32],
-    workers: &Workers,
-    watch: &dyn Watch,
-) -> ControlFlow<(), Assignment> {
-    let sought = moved.map_or(Sought::All, Sought::Moved);
-    assign_sought(data, centres, sought, penalty, labels, workers, watch)
+/// An assignment: of which rows, to which centres.
+pub(crate) struct Assign<'a, T> {
+    pub data: &'a Data<'a, T>,
+    pub centres: &'a FrozenCentres<T>,
+    pub sought: Sought<'a, T>,
+    pub penalty: f64,
+    pub workers: &'a Workers,
+    pub watch: &'a dyn Watch,
 }
 
-/// The same among the centres near each row's own, where one look at all of them would cost more: rows may end at a centre that is
-/// not the nearest, but none ends farther from its centre than it was. Every row has a label.
-pub(crate) fn assign_nearby<T: Real>(
-    data: &Data<T>,
-    centres: &FrozenCentres<T>,
-    penalty: f64,
-    labels: &mut [u32],
-    workers: &Workers,
-    watch: &dyn Watch,
-) -> ControlFlow<(), Assignment> {
-    let nearest = nearest_nearby(data, centres, labels, workers);
-    assign_sought(data, centres, Sought::Known(&nearest), penalty, labels, workers, watch)
-}
-
-fn assign_sought<T: Real>(
-    data: &Data<T>,
-    centres: &FrozenCentres<T>,
-    sought: Sought<T>,
-    penalty: f64,
-    labels: &mut [u32],
-    workers: &Workers,
-    watch: &dyn Watch,
-) -> ControlFlow<(), Assignment> {
-    let mut total = Assignment::new(centres.n_centres(), data.n_columns());
-    scan(
-        data,
-        labels,
-        workers,
-        watch,
-        |chunk, labels| on_this_processor(AssignChunk { chunk, centres, sought, penalty, labels, bounds: None }),
-        |part| total.merge(part),
-    )?;
-    ControlFlow::Continue(total)
-}
-
-/// `assign` that also notes how near each row is to its centre, and how far from all others.
-pub(crate) fn assign_bounded<T: Real>(
-    data: &Data<T>,
-    centres: &FrozenCentres<T>,
-    penalty: f64,
-    labels: &mut [u32],
-    bounds: &mut [Bound],
-    workers: &Workers,
-    watch: &dyn Watch,
-) -> ControlFlow<(), Assignment> {
-    let mut total = Assignment::new(centres.n_centres(), data.n_columns());
-    let parts = labels.chunks_mut(CHUNK).zip(bounds.chunks_mut(CHUNK)).collect();
-    scan_parts(
-        data,
-        CHUNK,
-        parts,
-        workers,
-        watch,
-        |chunk, (labels, bounds): &mut (&mut [u32], &mut [Bound])| {
-            let bounds = Some(&mut **bounds);
-            on_this_processor(AssignChunk { chunk, centres, sought: Sought::All, penalty, labels, bounds })
-        },
-        |part| total.merge(part),
-    )?;
-    ControlFlow::Continue(total)
+impl<T: Real> Assign<'_, T> {
+    /// As [`assign`]. Where bounds are given it notes how near each row is to its centre, and how far from all others.
+    pub fn run(
+        &self,
+        labels: &mut [u32],
+        bounds: Option<&mut [Bound]>,
+        tallies: &mut Tallies,
+    ) -> ControlFlow<(), Changes> {
+        let Assign { data, centres, sought, penalty, workers, watch } = *self;
+        let known = match sought {
+            Sought::Nearby => nearest_nearby(data, centres, labels, workers),
+            _ => Vec::new(),
+        };
+        let mut total = Changes::default();
+        let mut bounds = bounds.map(|bounds| bounds.chunks_mut(CHUNK));
+        let parts = labels.chunks_mut(CHUNK).map(|labels| (labels, bounds.as_mut().and_then(Iterator::next))).collect();
+        scan_parts(
+            data,
+            CHUNK,
+            parts,
+            workers,
+            watch,
+            |chunk, (labels, bounds): &mut (&mut [u32], Option<&mut [Bound]>)| {
+                let bounds = bounds.as_deref_mut();
+                on_this_processor(AssignChunk { chunk, centres, sought, known: &known, penalty, labels, bounds })
+            },
+            |(changes, carried)| {
+                tallies.follow(&carried);
+                total.merge(changes);
+            },
+        )?;
+        ControlFlow::Continue(total)
+    }
 }
 
 /// Centres that have moved since the labels were assigned: a row whose own centre has not moved can only leave it for one of
 /// these, so few distances are enough.
 #[derive(Debug, Clone)]
-pub struct MovedCentres<T> {
+pub(crate) struct MovedCentres<T> {
     flags: Vec<bool>,
     moved: SomeCentres<T>,
 }
@@ -185,106 +144,99 @@ impl<T: Real> MovedCentres<T> {
     unsafe fn nearest_inlined<const FUSED: bool, const WIDE: bool>(
         &self,
         all: &FrozenCentres<T>,
-        rows: Rows<T>,
-        reference: &[T],
+        search: Search<T>,
         labels: &[u32],
         nearest: &mut [u32],
     ) {
         nearest.copy_from_slice(labels);
         if self.moved.count() > 0 {
             // SAFETY: the caller vouches for the instructions.
-            unsafe { all.nearest_inlined::<FUSED, WIDE>(Some(&self.moved), rows, reference, nearest, None) };
+            unsafe {
+                all.nearest_inlined::<FUSED, WIDE>(Search { some: Some(&self.moved), ..search }, nearest, None);
+            }
         }
         // Rows whose own centre has moved may be nearest to any.
-        let open: Vec<usize> =
-            (0..labels.len()).filter(|&n| labels[n] == NO_LABEL || self.flags[labels[n] as usize]).collect();
-        let values: Vec<T> = open.iter().flat_map(|&n| rows.row(n).iter().copied()).collect();
-        if let Ok(gathered) = Rows::new(&values, rows.n_columns()) {
-            let mut found = vec![NO_LABEL; open.len()];
-            // SAFETY: as above.
-            unsafe { all.nearest_inlined::<FUSED, WIDE>(None, gathered, reference, &mut found, None) };
-            open.iter().zip(found).for_each(|(&n, label)| nearest[n] = label);
-        }
+        let is_open = |n: &u32| labels[*n as usize] == NO_LABEL || self.flags[labels[*n as usize] as usize];
+        let open: Vec<u32> = (0..labels.len() as u32).filter(is_open).collect();
+        let mut found = vec![NO_LABEL; open.len()];
+        // SAFETY: as above.
+        unsafe { all.nearest_inlined::<FUSED, WIDE>(Search { numbers: Some(&open), ..search }, &mut found, None) };
+        open.iter().zip(found).for_each(|(&n, label)| nearest[n as usize] = label);
     }
 }
 
 /// Where the nearest centre of a row is sought.
 #[derive(Clone, Copy)]
-enum Sought<'a, T> {
+pub(crate) enum Sought<'a, T> {
     All,
+    /// Only some centres have moved since the labels were assigned.
     Moved(&'a MovedCentres<T>),
-    /// Found already, for every row of the data.
-    Known(&'a [u32]),
+    /// Among the centres near each row's own, where one look at all of them would cost more: rows may end at a centre that is not the
+    /// nearest, but none ends farther from its centre than it was. Every row has a label.
+    Nearby,
 }
 
 struct AssignChunk<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
     sought: Sought<'a, T>,
+    /// The nearest centres of all rows of the data, where they were sought nearby.
+    known: &'a [u32],
     penalty: f64,
     labels: &'a mut [u32],
     bounds: Option<&'a mut [Bound]>,
 }
 
 impl<T: Real> Kernel for AssignChunk<'_, T> {
-    type Output = Assignment;
+    type Output = (Changes, Carried);
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Assignment {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (Changes, Carried) {
         let Chunk { first_row, rows, weights, reference } = self.chunk;
-        let AssignChunk { centres, sought, penalty, labels, mut bounds, .. } = self;
-        let d = rows.n_columns();
-        let mut found = Assignment::new(centres.n_centres(), d);
-        let wide_reference: Vec<f64> = reference.iter().map(|&r| r.into()).collect();
-        let mut nearest = vec![NO_LABEL; labels.len()];
-        let mut others = vec![0.0; if bounds.is_some() { labels.len() } else { 0 }];
+        let AssignChunk { centres, sought, known, penalty, labels, mut bounds, .. } = self;
+        let n_rows = labels.len();
+        let mut changes = Changes { measured: n_rows * centres.n_centres(), ..Changes::default() };
+        let mut carried = Carried::new(centres.n_centres(), reference);
+        let mut nearest = vec![NO_LABEL; n_rows];
+        let (mut within, mut others) = (vec![f32::INFINITY; n_rows], vec![0.0; n_rows]);
+        let search = Search::all(rows, reference);
         // SAFETY: this kernel runs with FUSED and WIDE.
         unsafe {
             match sought {
                 Sought::Moved(moved) => {
-                    moved.nearest_inlined::<FUSED, WIDE>(centres, rows, reference, labels, &mut nearest);
+                    moved.nearest_inlined::<FUSED, WIDE>(centres, search, labels, &mut nearest);
                 }
-                Sought::Known(known) => nearest.copy_from_slice(&known[first_row..first_row + labels.len()]),
+                Sought::Nearby => nearest.copy_from_slice(&known[first_row..first_row + n_rows]),
                 Sought::All => {
-                    let others = bounds.is_some().then_some(&mut others[..]);
-                    centres.nearest_inlined::<FUSED, WIDE>(None, rows, reference, &mut nearest, others);
+                    let reach = Reach { nearest: &mut within, others: &mut others };
+                    centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, Some(reach));
                 }
             }
         }
-        for (n, ((row, label), nearest)) in rows.iter().zip(labels.iter_mut()).zip(nearest).enumerate() {
-            if *label != nearest {
-                let distance_to = |k: u32| offset_squared_distance(row, reference, centres.offset(k as usize));
-                if *label == NO_LABEL || distance_to(nearest) < distance_to(*label) {
-                    *label = nearest;
-                    found.changed += 1;
-                }
-            }
+        for (n, (label, nearest)) in labels.iter_mut().zip(nearest).enumerate() {
             let weight = weights.map_or(1.0, |w| w[n]);
-            let k = *label as usize;
-            let sum = &mut found.sums[k * d..(k + 1) * d];
-            // SAFETY: this kernel runs with FUSED.
-            let distance = unsafe { add_and_measure::<T, FUSED>(sum, row, &wide_reference, centres.offset(k), weight) };
-            found.counts[k] += 1;
-            found.weights[k] += weight;
-            found.losses[k] += weight * distance;
-            if let Some(bounds) = &mut bounds {
-                // A row that stays although another centre is as near has nothing to spare.
-                let lower = if *label == nearest { others[n] } else { 0.0 };
-                bounds[n] = Bound { upper: up(distance.sqrt() as f32), lower };
-            }
-            if weight * distance > penalty {
-                found.far.push(FarRow { row: first_row + n, pays: weight * distance });
-                if found.far.len() == 2 * FAR_ROWS {
-                    keep_farthest(&mut found.far);
+            let distance_to = |k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize));
+            let (mut upper, mut lower) = (within[n], others[n]);
+            if *label != nearest {
+                let here = if *label == NO_LABEL { f64::INFINITY } else { distance_to(*label) };
+                if *label == NO_LABEL || distance_to(nearest) < here {
+                    // SAFETY: this kernel runs with FUSED.
+                    unsafe { carried.carry::<T, FUSED>(rows.row(n), weight, *label, nearest) };
+                    *label = nearest;
+                    changes.changed += 1;
+                } else {
+                    // A row that stays although another centre is as near has nothing to spare.
+                    (upper, lower) = (up(here.sqrt() as f32), 0.0);
                 }
             }
+            if weight * f64::from(upper) * f64::from(upper) > penalty {
+                changes.note_if_far(first_row + n, weight * distance_to(*label), penalty);
+            }
+            if let Some(bounds) = &mut bounds {
+                bounds[n] = Bound { upper, lower };
+            }
         }
-        keep_farthest(&mut found.far);
-        found
+        changes.keep_farthest();
+        (changes, carried)
     }
-}
-
-pub(super) fn keep_farthest(far: &mut Vec<FarRow>) {
-    far.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
-    far.truncate(FAR_ROWS);
 }

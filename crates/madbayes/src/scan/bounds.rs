@@ -4,11 +4,13 @@
 //! A row at distance u of its centre c is nearer to another centre c' only if |c - c'| < 2 u: rows that their bounds leave open are
 //! taken together cluster by cluster, and measured against the centres near their own.
 
-use super::assign::{FAR_ROWS, keep_farthest};
-use super::{Chunk, FarRow, scan_parts};
-use crate::data::{CHUNK, Data, Real, Rows};
+use super::assign::Changes;
+use super::tallies::{Carried, Tallies};
+use super::{Chunk, scan_parts};
+use crate::data::{CHUNK, Data, Real};
 use crate::linalg::{
-    FrozenCentres, Kernel, NO_LABEL, SomeCentres, offset_squared_distance, on_this_processor, squared_distance,
+    FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, offset_squared_distance, on_this_processor,
+    squared_distance,
 };
 use crate::parallel::Workers;
 use crate::watch::Watch;
@@ -16,7 +18,7 @@ use std::ops::ControlFlow;
 
 /// Chunks that are looked at together, so that a cluster has many rows among them: as many as leave work for several threads.
 const MOST_CHUNKS: usize = 16;
-const PARTS: usize = 16;
+const PARTS: usize = 32;
 
 /// What is known of one row: no farther from its centre than `upper`, no nearer to any other than `lower`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -126,46 +128,36 @@ impl Kernel for LookAround<'_> {
     }
 }
 
-/// What an assignment within bounds found.
-#[derive(Debug, Default)]
-pub(crate) struct Changes {
-    /// Rows and the clusters they go to.
-    pub moves: Vec<(u32, u32)>,
-    /// As in [`Assignment`](super::Assignment).
-    pub far: Vec<FarRow>,
-    /// Distances from rows to centres that were measured.
-    pub measured: usize,
-}
-
-/// The rows whose nearest centre is another now, though labels stay as they are: the bounds are of the labels to be. A row leaves
-/// only for a centre that is strictly nearer in float64. Rows that pay more than `penalty` are reported as far.
+/// Gives every row to its nearest centre, and lets tallies and bounds follow. A row leaves only for a centre that is strictly nearer
+/// in float64. Rows that pay more than `penalty` are reported as far.
 #[expect(clippy::too_many_arguments, reason = "the rows, what is known of them, and what became of the centres")]
 pub(crate) fn assign_within_bounds<T: Real>(
     data: &Data<T>,
     centres: &FrozenCentres<T>,
     shifts: &Shifts,
     penalty: f64,
-    labels: &[u32],
+    labels: &mut [u32],
     bounds: &mut [Bound],
+    tallies: &mut Tallies,
     workers: &Workers,
     watch: &dyn Watch,
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
     let size = CHUNK * (data.n_chunks() / PARTS).clamp(1, MOST_CHUNKS);
-    let parts = labels.chunks(size).zip(bounds.chunks_mut(size)).collect();
+    let parts = labels.chunks_mut(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
         data,
         size,
         parts,
         workers,
         watch,
-        |chunk, (labels, bounds): &mut (&[u32], &mut [Bound])| {
-            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, labels, bounds })
+        |chunk, (labels, bounds): &mut (&mut [u32], &mut [Bound])| {
+            let carried = Carried::new(centres.n_centres(), data.reference());
+            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, labels, bounds, carried })
         },
-        |part| {
-            total.moves.extend(part.moves);
-            total.far.extend(part.far);
-            total.measured += part.measured;
+        |(changes, carried)| {
+            tallies.follow(&carried);
+            total.merge(changes);
         },
     )?;
     ControlFlow::Continue(total)
@@ -176,14 +168,16 @@ struct BoundedPart<'a, T> {
     centres: &'a FrozenCentres<T>,
     shifts: &'a Shifts,
     penalty: f64,
-    labels: &'a [u32],
+    labels: &'a mut [u32],
     bounds: &'a mut [Bound],
+    carried: Carried,
 }
 
-/// A row that its bounds leave open, and its squared distance from its own centre.
+/// A row that its bounds leave open, its cluster, and its squared distance from the centre of that.
 #[derive(Clone, Copy, Default)]
 struct Open {
     row: u32,
+    label: u32,
     own: f64,
 }
 
@@ -197,21 +191,19 @@ impl Open {
 
 /// Rows of a block of the kernel, and rows that packing a centre takes as long as: what few rows and few centres cost.
 const BLOCK: usize = 32;
-/// Rows that are gathered before they are measured against all centres: few enough to stay in the cache.
-const BATCH: usize = 8 * BLOCK;
 
 impl<T: Real> Kernel for BoundedPart<'_, T> {
-    type Output = Changes;
+    type Output = (Changes, Carried);
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> Changes {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> (Changes, Carried) {
         let mut changes = Changes::default();
         let open = self.widen_bounds(&mut changes);
         let mut measured = Measured::default();
         let mut some = SomeCentres::default();
         let mut others = Vec::new();
-        for group in open.chunk_by(|a, b| self.labels[a.row as usize] == self.labels[b.row as usize]) {
-            let label = self.labels[group[0].row as usize];
+        for group in open.chunk_by(|a, b| a.label == b.label) {
+            let label = group[0].label;
             let near = &self.shifts.around[label as usize].near;
             let reach = 2.0 * group.iter().map(Open::upper).fold(0.0, f32::max);
             let within = near.partition_point(|(gap, _)| *gap <= reach);
@@ -222,62 +214,54 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
             // Centres farther away are no nearer than their distance from this one, less the row's.
             let beyond = near.get(within).map_or(reach, |(gap, _)| *gap);
             some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
-            // SAFETY: this kernel runs with FUSED and WIDE.
-            unsafe { measured.measure::<FUSED, WIDE>(&self, group, Some(&some)) };
             changes.measured += group.len() * (within + 1);
-            for (open, (&nearest, &other)) in group.iter().zip(measured.found()) {
-                let other = other.min(down(beyond - open.upper()));
-                self.settle(open, nearest, other, &mut changes);
+            // SAFETY: this kernel runs with FUSED and WIDE.
+            unsafe {
+                measured.measure::<T, FUSED, WIDE>(&self, group, Some(&some));
+                self.settle::<FUSED>(group, &measured, |open| down(beyond - open.upper()), &mut changes);
             }
         }
         // Where most centres are within reach, or few rows of a cluster open: all centres, for rows of all clusters together.
-        for batch in others.chunks(BATCH) {
-            // SAFETY: as above.
-            unsafe { measured.measure::<FUSED, WIDE>(&self, batch, None) };
-            changes.measured += batch.len() * self.centres.n_centres();
-            for (open, (&nearest, &other)) in batch.iter().zip(measured.found()) {
-                self.settle(open, nearest, other, &mut changes);
-            }
+        changes.measured += others.len() * self.centres.n_centres();
+        // SAFETY: as above.
+        unsafe {
+            measured.measure::<T, FUSED, WIDE>(&self, &others, None);
+            self.settle::<FUSED>(&others, &measured, |_| f32::INFINITY, &mut changes);
         }
-        changes.moves.sort_unstable();
-        keep_farthest(&mut changes.far);
-        changes
+        changes.keep_farthest();
+        (changes, self.carried)
     }
 }
 
-/// Rows that stand together to be measured, their nearest centres, and how near any other may be.
+/// Rows to be measured, their nearest centres, how near these are, and how near any other may be.
 #[derive(Default)]
-struct Measured<T> {
-    values: Vec<T>,
+struct Measured {
+    numbers: Vec<u32>,
     nearest: Vec<u32>,
+    within: Vec<f32>,
     others: Vec<f32>,
 }
 
-impl<T: Real> Measured<T> {
+impl Measured {
     /// # Safety
     /// To be inlined into a kernel that runs with FUSED and WIDE.
     #[inline(always)]
-    unsafe fn measure<const FUSED: bool, const WIDE: bool>(
+    unsafe fn measure<T: Real, const FUSED: bool, const WIDE: bool>(
         &mut self,
         part: &BoundedPart<T>,
         open: &[Open],
         some: Option<&SomeCentres<T>>,
     ) {
         let Chunk { rows, reference, .. } = part.chunk;
-        self.values.clear();
-        open.iter().for_each(|open| self.values.extend_from_slice(rows.row(open.row as usize)));
+        self.numbers.clear();
+        self.numbers.extend(open.iter().map(|open| open.row));
         self.nearest.resize(open.len(), NO_LABEL);
+        self.within.resize(open.len(), 0.0);
         self.others.resize(open.len(), 0.0);
-        if let Ok(rows) = Rows::new(&self.values, rows.n_columns()) {
-            let others = Some(&mut self.others[..]);
-            // SAFETY: the caller vouches for the instructions.
-            unsafe { part.centres.nearest_inlined::<FUSED, WIDE>(some, rows, reference, &mut self.nearest, others) };
-        }
-    }
-
-    /// Of each row the nearest centre, and a distance that none of the others is nearer than.
-    fn found(&self) -> impl Iterator<Item = (&u32, &f32)> {
-        self.nearest.iter().zip(&self.others)
+        let search = Search { rows, numbers: Some(&self.numbers), reference, some };
+        let reach = Reach { nearest: &mut self.within, others: &mut self.others };
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { part.centres.nearest_inlined::<FUSED, WIDE>(search, &mut self.nearest, Some(reach)) };
     }
 }
 
@@ -305,12 +289,12 @@ impl<T: Real> BoundedPart<'_, T> {
                 continue;
             }
             // One look at its own centre is often enough.
-            let one = Open { row: row as u32, own: self.square(row, self.labels[row]) };
+            let one = Open { row: row as u32, label: k as u32, own: self.square(row, k as u32) };
             changes.measured += 1;
             let upper = one.upper();
             self.bounds[row] = Bound { upper, lower };
             if upper <= stays_within {
-                self.note_if_far(row, one.own, changes);
+                changes.note_if_far(self.chunk.first_row + row, weight * one.own, self.penalty);
             } else {
                 open.push(one);
                 ends[k] += 1;
@@ -324,36 +308,47 @@ impl<T: Real> BoundedPart<'_, T> {
         }
         let mut sorted = vec![Open::default(); open.len()];
         for one in open.into_iter().rev() {
-            let place = &mut ends[self.labels[one.row as usize] as usize];
+            let place = &mut ends[one.label as usize];
             *place -= 1;
             sorted[*place as usize] = one;
         }
         sorted
     }
 
-    /// Takes note of the nearest centre of an open row, and that no other is nearer than `other`.
+    /// Gives open rows to their nearest centres. No centre but those that were measured is nearer than `unmeasured`.
+    ///
+    /// # Safety
+    /// To be inlined into a kernel that runs with FUSED.
     #[inline(always)]
-    fn settle(&mut self, open: &Open, nearest: u32, other: f32, changes: &mut Changes) {
-        let row = open.row as usize;
-        let stays = nearest == self.labels[row];
-        let there = if stays { open.own } else { self.square(row, nearest) };
-        let leaves = there < open.own;
-        if leaves {
-            changes.moves.push(((self.chunk.first_row + row) as u32, nearest));
-        }
-        // A row that stays although another centre is as near has nothing to spare.
-        let (square, lower) = if stays || leaves { (there, other) } else { (open.own, 0.0) };
-        self.bounds[row] = Bound { upper: up(square.sqrt() as f32), lower };
-        self.note_if_far(row, square, changes);
-    }
-
-    #[inline(always)]
-    fn note_if_far(&self, row: usize, square: f64, changes: &mut Changes) {
-        let pays = self.chunk.weights.map_or(1.0, |w| w[row]) * square;
-        if pays > self.penalty {
-            changes.far.push(FarRow { row: self.chunk.first_row + row, pays });
-            if changes.far.len() == 2 * FAR_ROWS {
-                keep_farthest(&mut changes.far);
+    unsafe fn settle<const FUSED: bool>(
+        &mut self,
+        group: &[Open],
+        found: &Measured,
+        unmeasured: impl Fn(&Open) -> f32,
+        changes: &mut Changes,
+    ) {
+        let distances = found.within.iter().zip(&found.others);
+        for (open, (&nearest, (&within, &other))) in group.iter().zip(found.nearest.iter().zip(distances)) {
+            let row = open.row as usize;
+            let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
+            let (mut upper, mut lower) = (within.min(open.upper()), other.min(unmeasured(open)));
+            if nearest != open.label {
+                if self.square(row, nearest) < open.own {
+                    self.labels[row] = nearest;
+                    changes.changed += 1;
+                    // SAFETY: the caller vouches for FUSED.
+                    unsafe {
+                        self.carried.carry::<T, FUSED>(self.chunk.rows.row(row), weight, open.label, nearest);
+                    }
+                } else {
+                    // A row that stays although another centre is as near has nothing to spare.
+                    (upper, lower) = (open.upper(), 0.0);
+                }
+            }
+            self.bounds[row] = Bound { upper, lower };
+            if weight * f64::from(upper) * f64::from(upper) > self.penalty {
+                let pays = weight * self.square(row, self.labels[row]);
+                changes.note_if_far(self.chunk.first_row + row, pays, self.penalty);
             }
         }
     }
@@ -362,7 +357,8 @@ impl<T: Real> BoundedPart<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scan::{assign, assign_bounded};
+    use crate::data::Rows;
+    use crate::scan::{Assign, Sought, assign};
     use crate::watch::Unwatched;
     use proptest::prelude::*;
 
@@ -374,23 +370,42 @@ mod tests {
         let n = data.n_rows();
         let (mut labels, mut bounds) = (vec![NO_LABEL; n], vec![Bound::default(); n]);
         let centres = FrozenCentres::<T>::new(first.to_vec(), d);
-        let found = assign_bounded(&data, &centres, penalty, &mut labels, &mut bounds, &workers, &Unwatched);
-        assert!(found.is_continue());
-        let mut plain = labels.clone();
+        let mut tallies = Tallies::empty(first.len() / d, d);
+        let first_look = Assign {
+            data: &data,
+            centres: &centres,
+            sought: Sought::All,
+            penalty,
+            workers: &workers,
+            watch: &Unwatched,
+        };
+        assert!(first_look.run(&mut labels, Some(&mut bounds), &mut tallies).is_continue());
+        assert_eq!(tallies, Tallies::of(&data, &labels, first.len() / d));
+        tallies.grow(then.len() / d);
+        let (mut plain, mut plain_tallies) = (labels.clone(), tallies.clone());
         check_bounds(&data, first, &labels, &bounds);
         let mut radii = vec![0.0f32; then.len() / d];
         labels.iter().zip(&bounds).for_each(|(&l, b)| radii[l as usize] = radii[l as usize].max(b.upper));
         let centres = FrozenCentres::<T>::new(then.to_vec(), d);
         let shifts = Shifts::new(first, &radii, &centres, &workers);
-        let found = assign_within_bounds(&data, &centres, &shifts, penalty, &labels, &mut bounds, &workers, &Unwatched);
+        let found = assign_within_bounds(
+            &data,
+            &centres,
+            &shifts,
+            penalty,
+            &mut labels,
+            &mut bounds,
+            &mut tallies,
+            &workers,
+            &Unwatched,
+        );
         let ControlFlow::Continue(changes) = found else { panic!("unwatched") };
-        changes.moves.iter().for_each(|&(row, to)| labels[row as usize] = to);
-        let ControlFlow::Continue(all) = assign(&data, &centres, penalty, &mut plain, &workers, &Unwatched) else {
-            panic!("unwatched")
-        };
+        let found = assign(&data, &centres, penalty, &mut plain, &mut plain_tallies, &workers, &Unwatched);
+        let ControlFlow::Continue(all) = found else { panic!("unwatched") };
         let distances = |labels: &[u32]| -> Vec<f64> { (0..n).map(|r| distance(&data, r, then, labels[r])).collect() };
         assert_eq!(distances(&labels), distances(&plain), "every row is as near to its centre as without bounds");
-        assert_eq!(changes.moves.len(), all.changed);
+        assert_eq!(changes.changed, all.changed);
+        assert_eq!(tallies.counts, plain_tallies.counts);
         assert_eq!(changes.far, all.far);
         check_bounds(&data, then, &labels, &bounds);
     }

@@ -3,11 +3,13 @@
 mod assign;
 mod bounds;
 mod nearby;
+mod tallies;
 
-pub use assign::{Assignment, FarRow, MovedCentres, assign, assign_moved};
-pub(crate) use assign::{assign_bounded, assign_nearby};
-pub(crate) use bounds::{Bound, Changes, Shifts, assign_within_bounds};
+pub(crate) use assign::{Assign, MovedCentres, Sought};
+pub use assign::{Changes, FarRow, assign};
+pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
 pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
+pub use tallies::Tallies;
 
 use crate::data::{CHUNK, Data, Real, Rows};
 use crate::parallel::Workers;

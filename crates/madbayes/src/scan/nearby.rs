@@ -1,13 +1,11 @@
 //! The nearest centre of every row among those near its own: what a row may change to when centres have moved a little.
 
-use crate::data::{Data, Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, SomeCentres, on_this_processor};
+use crate::data::{Data, Real};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 
 /// Centres that a row may go to beside its own, those nearest to that one.
 const NEIGHBOURS: usize = 16;
-/// Rows of one kernel call: few enough for their copy to stay in the cache.
-const BATCH: usize = 128;
 
 /// From so many centres on it pays: each cluster's rows are copied and measured in blocks, filled or not.
 pub(crate) const PAYS_FROM: usize = 6 * NEIGHBOURS;
@@ -21,14 +19,14 @@ pub(super) fn nearest_nearby<T: Real>(
 ) -> Vec<u32> {
     let k = centres.n_centres();
     let mut members = vec![Vec::new(); k];
-    labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row));
+    labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row as u32));
     let products = Products::new(centres.offsets(), data.n_columns());
     let found = workers.map(k, |own| {
         on_this_processor(AmongNeighbours { data, centres, products: &products, own, rows: &members[own] })
     });
     let mut nearest = vec![NO_LABEL; labels.len()];
     for (rows, found) in members.iter().zip(found) {
-        rows.iter().zip(found).for_each(|(&row, label)| nearest[row] = label);
+        rows.iter().zip(found).for_each(|(&row, label)| nearest[row as usize] = label);
     }
     nearest
 }
@@ -38,7 +36,7 @@ struct AmongNeighbours<'a, T> {
     centres: &'a FrozenCentres<T>,
     products: &'a Products,
     own: usize,
-    rows: &'a [usize],
+    rows: &'a [u32],
 }
 
 impl<T: Real> AmongNeighbours<'_, T> {
@@ -65,18 +63,14 @@ impl<T: Real> Kernel for AmongNeighbours<'_, T> {
         let mut nearest = vec![self.own as u32; self.rows.len()];
         let mut some = SomeCentres::default();
         some.take(self.centres, self.neighbours().into_iter());
-        let mut values = Vec::new();
-        for (numbers, nearest) in self.rows.chunks(BATCH).zip(nearest.chunks_mut(BATCH)) {
-            values.clear();
-            numbers.iter().for_each(|&row| values.extend_from_slice(self.data.rows().row(row)));
-            if let Ok(rows) = Rows::new(&values, self.data.n_columns()) {
-                let reference = self.data.reference();
-                // SAFETY: this kernel runs with FUSED and WIDE.
-                unsafe {
-                    self.centres.nearest_inlined::<FUSED, WIDE>(Some(&some), rows, reference, nearest, None);
-                }
-            }
-        }
+        let search = Search {
+            rows: self.data.rows(),
+            numbers: Some(self.rows),
+            reference: self.data.reference(),
+            some: Some(&some),
+        };
+        // SAFETY: this kernel runs with FUSED and WIDE.
+        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, None) };
         nearest
     }
 }
@@ -84,6 +78,7 @@ impl<T: Real> Kernel for AmongNeighbours<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Rows;
     use crate::linalg::offset_squared_distance;
     use crate::random::{Stream, stream};
     use rand::RngExt;
