@@ -197,6 +197,7 @@ fn as_drawn<T: Real>(found: &CovarianceFit, data: &Data<T>) -> Clustering {
         objective: fit.objective,
         trace: fit.trace.clone(),
         traces: vec![fit.trace.clone()],
+        spared: 0.0,
         best_run: 0,
         converged: fit.converged,
         stopped: fit.stopped,

@@ -75,7 +75,8 @@ pub fn listen_here<R: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&dyn Watch) -> R + Send,
 ) -> PyResult<(R, bool)> {
-    let here = Here { messages: Messages::default(), progress, told: Mutex::new(Told { at: Instant::now(), failure: None }) };
+    let here =
+        Here { messages: Messages::default(), progress, told: Mutex::new(Told { at: Instant::now(), failure: None }) };
     let result = py.detach(|| work(&here));
     let Told { mut failure, .. } = here.told.into_inner().unwrap_or_else(PoisonError::into_inner);
     if failure.is_none() {

@@ -4,6 +4,7 @@
 use cpu_time::ProcessTime;
 use madbayes::data::{Data, Real, Rows};
 use madbayes::gibbs::{ChainStart, MixtureSampler, Schedule};
+use madbayes::hard::DpMeans;
 use madbayes::likelihood::{Full, FullGroups};
 use madbayes::linalg::{FrozenCentres, NO_LABEL};
 use madbayes::parallel::Workers;
@@ -122,7 +123,33 @@ fn chains(n_rows: usize, n_columns: usize, n_clusters: usize, sweeps: usize) {
     );
 }
 
+/// How many of the distances between rows and centres the passes of a fit do without, and what a second thread gains.
+fn spared(n_rows: usize, n_columns: usize, n_clusters: usize, separation: f64) {
+    let shape = GaussianMixture { n_rows, n_columns, n_clusters, separation, ..Default::default() };
+    let values: Vec<f32> = shape.sample(0).expect("a mixture").values.iter().map(|v| *v as f32).collect();
+    let data = Data::new(Rows::new(&values, n_columns).expect("rows")).expect("data");
+    let penalty = n_rows as f64 / n_clusters as f64 * (2.0 + (n_columns as f64).sqrt()) / 2.0;
+    let fit =
+        |threads: usize| DpMeans { threads, ..DpMeans::with_penalty(penalty) }.fit(&data, &Unwatched).expect("a fit");
+    let (mut one, mut two, mut share) = (f64::INFINITY, f64::INFINITY, 0.0);
+    for _ in 0..5 {
+        one = one.min(time(|| share = fit(1).spared).0);
+        two = two.min(time(|| share = fit(2).spared).0);
+    }
+    println!(
+        "DP-means {n_rows} x {n_columns}, {n_clusters} clusters, {separation} apart: {:.0} % of the distances spared; {:.0} ms, on two \
+         threads {:.0} ms: {:.2} times faster",
+        100.0 * share,
+        one * 1e3,
+        two * 1e3,
+        one / two,
+    );
+}
+
 fn main() {
+    spared(1_000_000, 16, 100, 5.0);
+    spared(1_000_000, 8, 200, 3.0);
+    spared(100_000, 32, 50, 8.0);
     chains(2_000, 2, 6, 100);
     chains(2_000, 10, 10, 50);
     compare::<f32>(100_000, 32, 50, 1.0);

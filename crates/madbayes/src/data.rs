@@ -148,6 +148,10 @@ impl<'a, T: Real> Rows<'a, T> {
     }
 }
 
+/// Rows and columns that are looked at together.
+const BLOCK: usize = 256;
+const LANES: usize = 8;
+
 /// What one look at all rows tells of each column.
 struct Columns<T> {
     /// Not finite where a value is not, or where finite values add up to more than the largest number.
@@ -166,19 +170,46 @@ impl<T: Real> Kernel for Look<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Columns<T> {
         let d = self.rows.n_columns();
-        let (mut sums, mut partial) = (vec![0.0; d], vec![0.0f64; d]);
+        let mut sums = vec![0.0; d];
         let (mut low, mut high) = (self.rows.row(0).to_vec(), self.rows.row(0).to_vec());
-        for chunk in self.rows.values().chunks(CHUNK * d) {
-            partial.fill(0.0);
-            for row in chunk.chunks_exact(d) {
-                for (((&x, sum), low), high) in row.iter().zip(&mut partial).zip(&mut low).zip(&mut high) {
-                    *sum += x.into();
-                    *low = if x < *low { x } else { *low };
-                    *high = if x > *high { x } else { *high };
+        for block in self.rows.values().chunks(BLOCK * d) {
+            for first in (0..d).step_by(LANES) {
+                // What is told of a few columns stays in registers from row to row.
+                if let Some(low) = low[first..].first_chunk_mut::<LANES>()
+                    && let Some(high) = high[first..].first_chunk_mut::<LANES>()
+                    && let Some(sums) = sums[first..].first_chunk_mut::<LANES>()
+                {
+                    let (mut partial, mut lowest, mut highest) = ([0.0; LANES], *low, *high);
+                    for row in block.chunks_exact(d) {
+                        let Some(x) = row[first..].first_chunk::<LANES>() else { continue };
+                        // SAFETY: this kernel runs with FUSED.
+                        let wide = unsafe { T::widen::<FUSED>(x) };
+                        for l in 0..LANES {
+                            partial[l] += wide[l];
+                        }
+                        for l in 0..LANES {
+                            lowest[l] = if x[l] < lowest[l] { x[l] } else { lowest[l] };
+                        }
+                        for l in 0..LANES {
+                            highest[l] = if x[l] > highest[l] { x[l] } else { highest[l] };
+                        }
+                    }
+                    (*low, *high) = (lowest, highest);
+                    for l in 0..LANES {
+                        sums[l] += partial[l];
+                    }
+                    continue;
                 }
-            }
-            for (sum, part) in sums.iter_mut().zip(&partial) {
-                *sum += part;
+                for j in first..d {
+                    let mut partial = 0.0;
+                    for row in block.chunks_exact(d) {
+                        let x = row[j];
+                        partial += x.into();
+                        low[j] = if x < low[j] { x } else { low[j] };
+                        high[j] = if x > high[j] { x } else { high[j] };
+                    }
+                    sums[j] += partial;
+                }
             }
         }
         Columns { sums, low, high }

@@ -51,6 +51,7 @@ impl<T: Real> Run<'_, T> {
             objective,
             traces: vec![state.trace.clone()],
             trace: state.trace,
+            spared: if state.distances > 0.0 { 1.0 - state.measured / state.distances } else { 0.0 },
             best_run: 0,
             converged: state.converged,
             stopped: state.stopped,

@@ -45,11 +45,16 @@ pub(super) struct State {
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
     pub bounds: Option<Bounds>,
-    /// Whether the next pass looks among the centres near each row's own: bounds have turned out to leave most distances open.
+    /// Whether bounds have turned out to leave most distances open: passes then look among the centres near each row's own.
+    pub loose: bool,
+    /// Whether the next pass does.
     pub nearby: bool,
     /// Multiply-adds of all passes so far, had they measured every distance: rows x columns x clusters.
     pub work: f64,
-    /// The same of trials.
+    /// Distances between rows and centres in all passes so far, and those that were measured.
+    pub distances: f64,
+    pub measured: f64,
+    /// Multiply-adds of trials.
     pub tried: f64,
     /// The objective after every pass.
     pub trace: Vec<f64>,
@@ -69,8 +74,11 @@ impl State {
             tallies: None,
             assigned: HashSet::new(),
             bounds: None,
+            loose: false,
             nearby: false,
             work: 0.0,
+            distances: 0.0,
+            measured: 0.0,
             tried: 0.0,
             trace: Vec::new(),
             converged: false,
@@ -164,6 +172,7 @@ impl<T: Real> Run<'_, T> {
         state.converged = false;
         for _ in 0..limit {
             let before = state.trace.last().copied().unwrap_or(f64::INFINITY);
+            let everywhere = !state.nearby;
             let ControlFlow::Continue(passed) = self.pass(state) else {
                 state.stopped = true;
                 return;
@@ -173,11 +182,13 @@ impl<T: Real> Run<'_, T> {
             let slow = before.is_finite() && before - after < wanted * after;
             if matches!(passed, Passed::Unchanged) || slow {
                 // Only a look at all centres can tell.
-                if std::mem::take(&mut state.nearby) {
-                    continue;
+                if everywhere {
+                    state.converged = true;
+                    return;
                 }
-                state.converged = true;
-                return;
+                state.nearby = false;
+            } else {
+                state.nearby = state.loose;
             }
         }
     }
@@ -193,7 +204,10 @@ impl<T: Real> Run<'_, T> {
             None => Tallies::of(self.data, &state.labels, state.k()),
         };
         let (penalty, room) = self.opening(state.k());
-        let Changes { changed, far, .. } = self.assign(state, &mut tallies, penalty)?;
+        let distances = self.data.n_rows() as f64 * state.k() as f64;
+        let Changes { changed, far, measured } = self.assign(state, &mut tallies, penalty)?;
+        state.distances += distances;
+        state.measured += measured as f64;
         let opened = self.open_far(state, &mut tallies, far, room);
         self.take_tallied_means(state, tallies);
         state.work += (self.data.n_rows() * self.data.n_columns()) as f64 * state.k() as f64;
@@ -222,8 +236,8 @@ impl<T: Real> Run<'_, T> {
             let changes = self.assign_within(&mut bounds, state, tallies, penalty)?;
             // Bounds that leave most distances open cost more than they save.
             let all = self.data.n_rows() * state.k();
-            state.nearby = 2 * changes.measured > all && state.k() >= NEARBY_PAYS_FROM;
-            state.bounds = (!state.nearby).then_some(bounds);
+            state.loose = 2 * changes.measured > all && state.k() >= NEARBY_PAYS_FROM;
+            state.bounds = (!state.loose).then_some(bounds);
             return ControlFlow::Continue(changes);
         }
         let (data, k) = (self.data, state.k());
@@ -231,7 +245,7 @@ impl<T: Real> Run<'_, T> {
         let moved = state.moved().map(|flags| MovedCentres::new(&centres, flags));
         // A sample only shows where clusters are: all rows will look at all centres.
         let nearby = (self.others > 0.0 || state.nearby) && k >= NEARBY_PAYS_FROM && !state.labels.contains(&NO_LABEL);
-        let bounded = moved.is_none() && !state.nearby && data.n_rows() >= MANY_ROWS;
+        let bounded = moved.is_none() && !state.loose && data.n_rows() >= MANY_ROWS;
         let sought = match &moved {
             Some(moved) => Sought::Moved(moved),
             None if nearby && !bounded => Sought::Nearby,

@@ -1,7 +1,7 @@
 //! Assignment of every row to its nearest centre, with the tallies the next centres are made of (Broderick 2013, Sec. 2).
 
 use super::bounds::{Bound, up};
-use super::nearby::nearest_nearby;
+use super::nearby::{NEIGHBOURS, nearest_nearby};
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
 use crate::data::{CHUNK, Data, Real};
@@ -136,7 +136,7 @@ impl<T: Real> MovedCentres<T> {
         MovedCentres { flags, moved }
     }
 
-    /// For every row a centre that is nearest, or no nearer than its own.
+    /// For every row a centre that is nearest, or no nearer than its own; how many distances were measured.
     ///
     /// # Safety
     /// To be inlined into a kernel that runs with FUSED and WIDE.
@@ -147,7 +147,7 @@ impl<T: Real> MovedCentres<T> {
         search: Search<T>,
         labels: &[u32],
         nearest: &mut [u32],
-    ) {
+    ) -> usize {
         nearest.copy_from_slice(labels);
         if self.moved.count() > 0 {
             // SAFETY: the caller vouches for the instructions.
@@ -162,6 +162,7 @@ impl<T: Real> MovedCentres<T> {
         // SAFETY: as above.
         unsafe { all.nearest_inlined::<FUSED, WIDE>(Search { numbers: Some(&open), ..search }, &mut found, None) };
         open.iter().zip(found).for_each(|(&n, label)| nearest[n as usize] = label);
+        labels.len() * self.moved.count() + open.len() * all.n_centres()
     }
 }
 
@@ -195,7 +196,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
         let Chunk { first_row, rows, weights, reference } = self.chunk;
         let AssignChunk { centres, sought, known, penalty, labels, mut bounds, .. } = self;
         let n_rows = labels.len();
-        let mut changes = Changes { measured: n_rows * centres.n_centres(), ..Changes::default() };
+        let mut changes = Changes::default();
         let mut carried = Carried::new(centres.n_centres(), reference);
         let mut nearest = vec![NO_LABEL; n_rows];
         let (mut within, mut others) = (vec![f32::INFINITY; n_rows], vec![0.0; n_rows]);
@@ -204,10 +205,14 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
         unsafe {
             match sought {
                 Sought::Moved(moved) => {
-                    moved.nearest_inlined::<FUSED, WIDE>(centres, search, labels, &mut nearest);
+                    changes.measured = moved.nearest_inlined::<FUSED, WIDE>(centres, search, labels, &mut nearest);
                 }
-                Sought::Nearby => nearest.copy_from_slice(&known[first_row..first_row + n_rows]),
+                Sought::Nearby => {
+                    changes.measured = n_rows * (NEIGHBOURS + 1).min(centres.n_centres());
+                    nearest.copy_from_slice(&known[first_row..first_row + n_rows]);
+                }
                 Sought::All => {
+                    changes.measured = n_rows * centres.n_centres();
                     let reach = Reach { nearest: &mut within, others: &mut others };
                     centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, Some(reach));
                 }

@@ -5,7 +5,7 @@ use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Search, SomeCentr
 use crate::parallel::Workers;
 
 /// Centres that a row may go to beside its own, those nearest to that one.
-const NEIGHBOURS: usize = 16;
+pub(super) const NEIGHBOURS: usize = 16;
 
 /// From so many centres on it pays: each cluster's rows are copied and measured in blocks, filled or not.
 pub(crate) const PAYS_FROM: usize = 6 * NEIGHBOURS;

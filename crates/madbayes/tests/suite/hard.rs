@@ -387,3 +387,13 @@ fn the_same_seed_gives_the_same_bits_and_another_seed_may_not() {
     assert!(fit(1) == fit(1));
     assert!((2..30).any(|seed| fit(seed).trace != fit(1).trace), "the seed must matter");
 }
+
+#[test]
+fn bounds_spare_most_distances_where_clusters_are_apart_and_few_rows_need_none() {
+    let values = blobs(20_000, 3, 27, 12.0, 5);
+    let data = Data::new(Rows::new(&values, 3).unwrap()).unwrap();
+    let many = DpMeans { restarts: Restarts::Exactly(1), ..DpMeans::k_means(27) }.fit(&data, &Unwatched).unwrap();
+    assert!((0.3..1.0).contains(&many.spared), "{}", many.spared);
+    let few = Data::new(Rows::new(&values[..600], 3).unwrap()).unwrap();
+    assert_eq!(DpMeans::k_means(5).fit(&few, &Unwatched).unwrap().spared, 0.0, "every distance is measured");
+}

@@ -42,8 +42,9 @@ fn seek<T: Real>(
     if weights.iter().sum::<f64>() <= 0.0 {
         return super::mean_offset(data);
     }
-    let mut seeds = vec![rows[draw(&weights, rng)]];
-    let mut pays = charges(data, &rows, &weights, seeds[0]);
+    let sample = Sample::new(data, &rows, &weights);
+    let mut seeds = vec![draw(&weights, rng)];
+    let mut pays = sample.charges(seeds[0]);
     while seeds.len() < goal.cap().min(rows.len()) {
         let loss: f64 = pays.iter().sum();
         if loss <= 0.0 || watch.step(&Step::Chunk).is_break() {
@@ -56,8 +57,8 @@ fn seek<T: Real>(
         looks -= draws;
         let best = (0..draws)
             .map(|_| {
-                let seed = rows[draw(&pays, rng)];
-                let mut with_seed = charges(data, &rows, &weights, seed);
+                let seed = draw(&pays, rng);
+                let mut with_seed = sample.charges(seed);
                 with_seed.iter_mut().zip(&pays).for_each(|(new, old)| *new = new.min(*old));
                 (with_seed.iter().sum::<f64>(), seed, with_seed)
             })
@@ -71,7 +72,7 @@ fn seek<T: Real>(
     }
     let mut offsets = vec![0.0; seeds.len() * data.n_columns()];
     for (&seed, out) in seeds.iter().zip(offsets.chunks_exact_mut(data.n_columns())) {
-        crate::linalg::add_offset_row(out, data.rows().row(seed), data.reference(), 1.0);
+        crate::linalg::add_offset_row(out, data.rows().row(rows[seed]), data.reference(), 1.0);
     }
     offsets
 }
@@ -88,15 +89,39 @@ fn draw(weights: &[f64], rng: &mut Rng) -> usize {
     weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
 }
 
-/// What every sampled row would pay to a centre at row `seed`: weight times squared distance.
-fn charges<T: Real>(data: &Data<T>, rows: &[usize], weights: &[f64], seed: usize) -> Vec<f64> {
-    on_this_processor(Charges { data, rows, weights, seed })
-}
+/// Numbers that are turned on their side before they are looked at: few enough to stay in the cache from look to look.
+const TURNED: usize = 1 << 16;
 
-struct Charges<'a, T> {
+/// The rows among which seeds are sought.
+struct Sample<'a, T> {
     data: &'a Data<'a, T>,
     rows: &'a [usize],
     weights: &'a [f64],
+    /// Relative to the reference point, column by column, where the numbers are few.
+    columns: Vec<f64>,
+}
+
+impl<'a, T: Real> Sample<'a, T> {
+    fn new(data: &'a Data<'a, T>, rows: &'a [usize], weights: &'a [f64]) -> Self {
+        let (n, d) = (rows.len(), data.n_columns());
+        let mut columns = vec![0.0; if n * d <= TURNED { n * d } else { 0 }];
+        for (j, column) in columns.chunks_exact_mut(n).enumerate() {
+            let reference: f64 = data.reference()[j].into();
+            for (x, &row) in column.iter_mut().zip(rows) {
+                *x = data.rows().row(row)[j].into() - reference;
+            }
+        }
+        Sample { data, rows, weights, columns }
+    }
+
+    /// What every row would pay to a centre at one of them: weight times squared distance.
+    fn charges(&self, seed: usize) -> Vec<f64> {
+        on_this_processor(Charges { sample: self, seed })
+    }
+}
+
+struct Charges<'a, T> {
+    sample: &'a Sample<'a, T>,
     seed: usize,
 }
 
@@ -104,13 +129,24 @@ impl<T: Real> Kernel for Charges<'_, T> {
     type Output = Vec<f64>;
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
-        let mut centre = vec![0.0; self.data.n_columns()];
-        let reference = self.data.reference();
-        crate::linalg::add_offset_row(&mut centre, self.data.rows().row(self.seed), reference, 1.0);
-        let mut charges = vec![0.0; self.rows.len()];
-        // A loop stays in the kernel, where an iterator with a closure may not.
-        for ((charge, &n), w) in charges.iter_mut().zip(self.rows).zip(self.weights) {
-            *charge = w * offset_squared_distance(self.data.rows().row(n), reference, &centre);
+        let Sample { data, rows, weights, columns } = self.sample;
+        let mut charges = vec![0.0; rows.len()];
+        // Loops stay in the kernel, where iterators with closures may not.
+        if columns.is_empty() {
+            let mut centre = vec![0.0; data.n_columns()];
+            crate::linalg::add_offset_row(&mut centre, data.rows().row(rows[self.seed]), data.reference(), 1.0);
+            for (charge, &n) in charges.iter_mut().zip(*rows) {
+                *charge = offset_squared_distance(data.rows().row(n), data.reference(), &centre);
+            }
+        }
+        for column in columns.chunks_exact(rows.len()) {
+            let centre = column[self.seed];
+            for (charge, x) in charges.iter_mut().zip(column) {
+                *charge += (x - centre) * (x - centre);
+            }
+        }
+        for (charge, weight) in charges.iter_mut().zip(*weights) {
+            *charge *= weight;
         }
         charges
     }
