@@ -1,6 +1,7 @@
 //! Validated data: rows of finite numbers seen without a copy, and the point all distances are computed about.
 
 use crate::error::{Error, Result};
+use crate::linalg::{Kernel, on_this_processor};
 use std::fmt::{Debug, Display};
 
 mod sealed {
@@ -207,14 +208,7 @@ impl<'a, T: Real> Data<'a, T> {
         let mut high = low.clone();
         for chunk in rows.values().chunks(CHUNK * d) {
             let mut partial = vec![0.0f64; d];
-            for row in chunk.chunks_exact(d) {
-                for j in 0..d {
-                    let x = row[j];
-                    partial[j] += x.into();
-                    low[j] = if x < low[j] { x } else { low[j] };
-                    high[j] = if x > high[j] { x } else { high[j] };
-                }
-            }
+            on_this_processor(Look { rows: chunk, sums: &mut partial, low: &mut low, high: &mut high });
             if partial.iter().any(|s| !s.is_finite()) {
                 check_finite(rows)?;
             }
@@ -324,6 +318,32 @@ impl<'a, T: Real> Data<'a, T> {
     /// First row and one past the last row of a chunk.
     pub fn chunk(&self, index: usize) -> (usize, usize) {
         (index * CHUNK, ((index + 1) * CHUNK).min(self.n_rows()))
+    }
+}
+
+/// Sums, least and largest values of the columns of some rows.
+struct Look<'a, T> {
+    rows: &'a [T],
+    sums: &'a mut [f64],
+    low: &'a mut [T],
+    high: &'a mut [T],
+}
+
+impl<T: Real> Kernel for Look<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let d = self.sums.len();
+        let (sums, low, high) = (&mut self.sums[..d], &mut self.low[..d], &mut self.high[..d]);
+        for row in self.rows.chunks_exact(d) {
+            for j in 0..d {
+                let x = row[j];
+                sums[j] += x.into();
+                low[j] = if x < low[j] { x } else { low[j] };
+                high[j] = if x > high[j] { x } else { high[j] };
+            }
+        }
     }
 }
 
