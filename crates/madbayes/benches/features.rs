@@ -1,7 +1,8 @@
-//! A pass of K-features against the bare matrix product X A', in turns within one run, and whole fits of 100 rows.
+//! A pass of K-features against the bare matrix product X A', in turns within one run, and whole fits of 100 rows and of
+//! many, on one thread and on two.
 
 use cpu_time::ProcessTime;
-use madbayes::data::{Data, Rows};
+use madbayes::data::{Data, Real, Rows};
 use madbayes::hard::{BpMeans, FeatureAlgorithm, FeatureStart, Restarts, RowSolver, allocate, reconstruct};
 use madbayes::parallel::Workers;
 use madbayes::random::{Stream, stream};
@@ -11,7 +12,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 5;
 
@@ -34,17 +35,19 @@ fn fastest(mut work: impl FnMut()) -> f64 {
     })
 }
 
-fn pass_against_product(n: usize, d: usize, k: usize, noise: f64) {
+fn pass_against_product<T: Real + faer::traits::ComplexField>(n: usize, d: usize, k: usize, noise: f64, one: T) {
     let (x, a) = planted(n, d, k, noise);
+    let x: Vec<T> = x.into_iter().map(T::from_f64).collect();
+    let narrow: Vec<T> = a.iter().map(|a| T::from_f64(*a)).collect();
     let data = Data::new(Rows::new(&x, d).expect("rows")).expect("data");
-    let mut products = vec![0.0; n * k];
+    let mut products = vec![T::default(); n * k];
     let product = fastest(|| {
         faer::linalg::matmul::matmul(
             faer::MatMut::from_row_major_slice_mut(&mut products, n, k),
             faer::Accum::Replace,
             faer::MatRef::from_row_major_slice(&x, n, d),
-            faer::MatRef::from_row_major_slice(&a, k, d).transpose(),
-            1.0,
+            faer::MatRef::from_row_major_slice(&narrow, k, d).transpose(),
+            one,
             faer::Par::Seq,
         );
     });
@@ -52,8 +55,11 @@ fn pass_against_product(n: usize, d: usize, k: usize, noise: f64) {
         allocate(&data, &a, RowSolver::Auto, &Workers::serial()).expect("an allocation");
     });
     println!(
-        "{n} x {d}, K = {k}, noise {noise}: product {:.1} ms; allocation and sums from nothing {:.1} ms = {:.2} x",
+        "{} {n} x {d}, K = {k}, noise {noise}: product {:.1} ms = {:.1} GFLOP/s; allocation and sums from nothing {:.1} ms = \
+         {:.2} x",
+        T::NAME,
         product * 1e3,
+        2e-9 * (n * d * k) as f64 / product,
         cold * 1e3,
         cold / product
     );
@@ -115,9 +121,44 @@ fn small_fits() {
     }
 }
 
+/// Fits of more and more rows, float32 as from Python: twice the rows should take about twice the time.
+fn large_fits(d: usize, k: usize, noise: f64) {
+    let (x, _) = planted(1_000_000, d, k, noise);
+    let x: Vec<f32> = x.into_iter().map(|x| x as f32).collect();
+    for n in [10_000, 100_000, 300_000, 1_000_000] {
+        let data = Data::new(Rows::new(&x[..n * d], d).expect("rows")).expect("data");
+        for (name, parameters) in
+            [("K-features", BpMeans::k_features(k)), ("BP-means", BpMeans::with_penalty(0.5 * n as f64))]
+        {
+            let fit = |threads: usize| {
+                let parameters = BpMeans { threads, ..parameters.clone() };
+                let (mut wall, mut loss) = (f64::INFINITY, 0.0);
+                let cpu = fastest(|| {
+                    let begin = Instant::now();
+                    loss = parameters.fit(&data, &Unwatched).expect("a fit").loss;
+                    wall = wall.min(begin.elapsed().as_secs_f64());
+                });
+                (cpu, wall, loss / (n * d) as f64)
+            };
+            let (one, two) = (fit(1), fit(2));
+            println!(
+                "float32 {n} x {d}, {name}: {:.0} ms of CPU; wall {:.0} ms, on two threads {:.0} = {:.2} x faster; loss a \
+                 number {:.5}",
+                one.0 * 1e3,
+                one.1 * 1e3,
+                two.1 * 1e3,
+                one.1 / two.1,
+                one.2,
+            );
+        }
+    }
+}
+
 fn main() {
     small_fits();
-    pass_against_product(1_000_000, 64, 10, 0.5);
-    pass_against_product(1_000_000, 64, 10, 1.0);
-    pass_against_product(200_000, 64, 5, 1.0);
+    pass_against_product(1_000_000, 64, 10, 0.3, 1.0f32);
+    pass_against_product(1_000_000, 64, 10, 1.0, 1.0f32);
+    pass_against_product(1_000_000, 64, 10, 0.5, 1.0f64);
+    pass_against_product(200_000, 64, 5, 1.0, 1.0f64);
+    large_fits(64, 10, 0.3);
 }

@@ -107,7 +107,13 @@ impl Allocation {
 
     /// The matrix row by row.
     pub fn to_bools(&self) -> Vec<bool> {
-        (0..self.n_rows).flat_map(|row| (0..self.n_features).map(move |k| self.get(row, k))).collect()
+        let mut entries = vec![false; self.n_rows * self.n_features];
+        for (row, entries) in entries.chunks_exact_mut(self.n_features.max(1)).enumerate() {
+            for (words, entries) in self.row(row).iter().zip(entries.chunks_mut(WORD)) {
+                entries.iter_mut().enumerate().for_each(|(bit, on)| *on = words >> bit & 1 == 1);
+            }
+        }
+        entries
     }
 
     /// Rows that have each feature, S_k.

@@ -213,6 +213,30 @@ fn more_rows_than_the_sample_and_float32_reach_the_planted_loss() {
 }
 
 #[test]
+fn a_feature_that_few_rows_of_the_sample_have_is_found() {
+    // On for one row in 200: of the first 512 rows two or three have it.
+    let (n, d, k) = (20_000, 30, 5);
+    let mut rng = stream(11, Stream::Simulation);
+    let entries = (0..n * k).map(|i| if i % k == 0 { rng.random::<f64>() < 0.005 } else { rng.random::<bool>() });
+    let z = Allocation::from_bools(n, k, entries);
+    let a: Vec<f64> = (0..k * d).map(|_| StandardNormal.sample(&mut rng)).collect();
+    let mut x = reconstruct(&z, &a, d);
+    x.iter_mut().for_each(|x| *x += 0.3 * Distribution::<f64>::sample(&StandardNormal, &mut rng));
+    let loss = collapsed_loss(&z, &data(&x, d));
+    let fit = BpMeans::k_features(k).fit(&data(&x, d), &Unwatched).unwrap();
+    check(&data(&x, d), &fit, 1e-9);
+    assert!(fit.loss <= loss * (1.0 + 1e-6), "{} above {loss}", fit.loss);
+}
+
+#[test]
+fn more_features_than_a_few_rows_can_show_are_searched_on_the_whole_sample() {
+    let (x, _, loss) = planted(3000, 60, 24, 0.1, 12);
+    let fit = BpMeans::k_features(24).fit(&data(&x, 60), &Unwatched).unwrap();
+    check(&data(&x, 60), &fit, 1e-9);
+    assert!(fit.loss <= loss * (1.0 + 1e-6), "{} above {loss}", fit.loss);
+}
+
+#[test]
 fn wide_data_and_their_rotation_have_the_same_features() {
     let (x, _, loss) = planted(40, 300, 4, 0.5, 5);
     let fit = BpMeans::k_features(4).fit(&data(&x, 300), &Unwatched).unwrap();

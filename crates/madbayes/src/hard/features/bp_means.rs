@@ -39,8 +39,8 @@ pub enum FeatureStart {
 
 /// Parameters of BP-means and K-features.
 ///
-/// Up to 2,048 rows all work is on their inner products; of more rows, starts and polishing see a sample of that many, and
-/// passes over all rows follow.
+/// Up to 2,048 rows all work is on their inner products. Of more rows runs see 512 of a sample, and are enough once they
+/// leave nothing but noise; their features go on to the 2,048 rows of the sample, and from there to passes over all rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BpMeans {
     /// The objective.

@@ -16,7 +16,7 @@ const HELD: usize = 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Products {
     pub n_rows: usize,
-    n_columns: usize,
+    pub n_columns: usize,
     /// X, N x D.
     values: Vec<f64>,
     /// S, N x N, where it is held.

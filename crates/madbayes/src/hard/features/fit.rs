@@ -3,27 +3,53 @@
 use super::bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
 use super::coordinates::Coordinates;
 use super::core::{Core, Products};
-use super::learned::Features;
-use super::passes::{Run, State, squares};
+use super::learned::{Features, allocate};
+use super::passes::{Run, State};
 use super::run::{Ended, Runs};
 use super::search::MOST;
 use super::{FeatureGoal, collapsed::sweep_collapsed};
 use crate::data::{Data, Real, Rows};
 use crate::error::Result;
 use crate::parallel::Workers;
-use crate::random::{Stream, choose_some, stream};
+use crate::random::{Stream, stream};
 use crate::structure::Allocation;
 use crate::watch::{Unwatched, Watch};
+use rand::RngExt;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 const SAMPLE: usize = BpMeans::SAMPLE;
+/// Rows of the sample that runs see first, and how many of them there must be for each feature.
+const FEW: usize = 512;
+const ROWS_FOR_EACH: usize = 24;
 /// Multiply-adds for polishing a run.
 const POLISHING: u64 = 500_000_000;
 /// The most singular vectors a spectral start looks at.
 pub(super) const VECTORS: usize = 32;
 
-/// The rows that starts and polishing see, where these are not all.
+/// What runs see of the data.
+pub(super) struct Seen {
+    /// Some rows, or all.
+    pub sample: Option<Vec<usize>>,
+    /// Multiply-adds for polishing a run.
+    pub polishing: u64,
+    /// Whether features are good enough that leave nothing but noise.
+    pub until_noise: bool,
+    /// Whether a start looks for singular vectors.
+    pub vectors: bool,
+}
+
+impl Seen {
+    pub fn all(polishing: u64) -> Self {
+        Seen { sample: None, polishing, until_noise: false, vectors: true }
+    }
+
+    fn sample(rows: Vec<usize>) -> Self {
+        Seen { sample: Some(rows), polishing: POLISHING, until_noise: true, vectors: true }
+    }
+}
+
+/// The rows that runs see.
 pub(super) struct Sampled<'a> {
     pub n_rows: usize,
     /// As they are in the data.
@@ -35,7 +61,6 @@ pub(super) struct Fit<'a, T> {
     parameters: &'a BpMeans,
     data: &'a Data<'a, T>,
     pub watch: &'a dyn Watch,
-    squares: Vec<f64>,
     workers: Workers,
 }
 
@@ -43,20 +68,13 @@ impl<'a, T: Real> Fit<'a, T> {
     pub fn new(parameters: &'a BpMeans, data: &'a Data<'a, T>, watch: &'a dyn Watch) -> Self {
         let small = data.n_rows() * data.n_columns() < 1 << 16;
         let workers = if small { Workers::serial() } else { Workers::new(parameters.threads) };
-        Fit { parameters, data, watch, squares: squares(data), workers }
-    }
-
-    /// |X|_F^2.
-    pub fn total(&self) -> f64 {
-        self.squares.iter().sum()
+        Fit { parameters, data, watch, workers }
     }
 
     /// Passes over all rows, told of by `watch`.
     pub fn passes<'b>(&'b self, watch: &'b dyn Watch, number: usize) -> Run<'b, T> {
         Run {
             data: self.data,
-            squares: &self.squares,
-            total: self.total(),
             goal: self.parameters.goal,
             solver: self.parameters.row_solver,
             workers: &self.workers,
@@ -71,25 +89,53 @@ impl<'a, T: Real> Fit<'a, T> {
         {
             return Ok(self.fit_many());
         }
-        self.with_runs(POLISHING, |runs, sample| {
-            let ended = match self.parameters.algorithm {
-                FeatureAlgorithm::Stepwise => runs.stepwise(),
-                _ => runs.best(runs.goal, None, self.parameters.restarts),
-            };
-            self.finish(ended, sample)
-        })
+        let Some(sample) = self.sample() else {
+            return self.with_runs(Seen::all(POLISHING), |runs, _| self.finish(self.best(runs), None))?;
+        };
+        if let Some((ended, components)) = self.begin(&sample)? {
+            let seen = Seen { vectors: false, ..Seen::sample(sample) };
+            return self.with_runs(seen, |runs, sample| {
+                let rows = Data::new(Rows::new(sample.values, self.data.n_columns())?)?;
+                let allocation = allocate(&rows, &components, self.parameters.row_solver, &self.workers)?;
+                self.finish(runs.refined(&allocation, ended), Some(sample))
+            })?;
+        }
+        self.with_runs(Seen::sample(sample), |runs, sample| self.finish(self.best(runs), Some(sample)))?
     }
 
-    /// Prepares what all runs share, for all rows or a sample of them.
-    pub fn with_runs<R>(&self, polishing: u64, work: impl FnOnce(&Runs, Option<&Sampled>) -> R) -> Result<R> {
+    fn best(&self, runs: &Runs) -> Ended {
+        match self.parameters.algorithm {
+            FeatureAlgorithm::Stepwise => runs.stepwise(),
+            _ => runs.best(runs.goal, None, self.parameters.restarts),
+        }
+    }
+
+    /// The best features of a few rows of the sample, with their components; none where features are given, or are too
+    /// many for so few rows.
+    fn begin(&self, sample: &[usize]) -> Result<Option<(Ended, Vec<f64>)>> {
+        let few: Vec<usize> = sample.iter().copied().step_by(SAMPLE / FEW).collect();
+        let given = matches!(self.parameters.start, FeatureStart::Given(_) | FeatureStart::Allocation(_));
+        if given || matches!(self.parameters.goal, FeatureGoal::Exactly(k) if k * ROWS_FOR_EACH > FEW) {
+            return Ok(None);
+        }
+        self.with_runs(Seen::sample(few), |runs, few| {
+            let ended = self.best(runs);
+            if ended.core.k() * ROWS_FOR_EACH > FEW && !ended.stopped {
+                return Ok(None);
+            }
+            let components = self.components(&ended.core, few)?;
+            Ok(Some((ended, components)))
+        })?
+    }
+
+    /// Prepares what all runs share, for the rows that they see.
+    pub fn with_runs<R>(&self, seen: Seen, work: impl FnOnce(&Runs, &Sampled) -> R) -> Result<R> {
         let (n, d) = (self.data.n_rows(), self.data.n_columns());
-        let sample = self.sample();
-        let is_sample = sample.is_some();
-        let rows: Vec<usize> = sample.unwrap_or_else(|| (0..n).collect());
+        let rows: Vec<usize> = seen.sample.unwrap_or_else(|| (0..n).collect());
         let values: Vec<f64> =
             rows.iter().flat_map(|row| self.data.rows().row(*row)).map(|&x| Into::<f64>::into(x)).collect();
         let vectors = match self.parameters.start {
-            FeatureStart::Spectral => self.parameters.goal.cap(rows.len()).min(VECTORS),
+            FeatureStart::Spectral if seen.vectors => self.parameters.goal.cap(rows.len()).min(VECTORS),
             _ => 0,
         };
         let coordinates = Coordinates::new(&values, rows.len(), d, vectors);
@@ -102,27 +148,30 @@ impl<'a, T: Real> Fit<'a, T> {
             coordinates: &coordinates,
             data: &few,
             watch: self.watch,
-            polishing,
+            polishing: seen.polishing,
+            until_noise: seen.until_noise,
         };
-        Ok(work(&runs, is_sample.then_some(&Sampled { n_rows: rows.len(), values: &values })))
+        Ok(work(&runs, &Sampled { n_rows: rows.len(), values: &values }))
     }
 
     /// All rows with the features that the runs found.
-    fn finish(&self, ended: Ended, sample: Option<&Sampled>) -> Features {
+    fn finish(&self, ended: Ended, sample: Option<&Sampled>) -> Result<Features> {
         let mut state = match sample {
-            None => self.passes(&Unwatched, 0).fit_allocation(ended.core.allocation()),
-            Some(sample) => self.extend(&ended.core, sample.values),
+            None => self.unstopped(self.passes(&Unwatched, 0).fit_allocation(ended.core.allocation())),
+            Some(sample) => self.extend(&ended.core, sample)?,
         };
-        // Nothing watches: nothing stops.
-        if let ControlFlow::Continue(state) = &mut state {
-            if sample.is_none() {
-                state.trace.clone_from(&ended.traces[ended.best_run]);
-            }
-            self.settle(state, &ended, sample.is_some());
+        if sample.is_none() {
+            state.trace.clone_from(&ended.traces[ended.best_run]);
         }
-        let (ControlFlow::Continue(state) | ControlFlow::Break(state)) = state.map_break(|()| self.nothing());
+        self.settle(&mut state, &ended, sample.is_some());
         let share = sample.map_or(1.0, |sample| sample.n_rows as f64 / self.data.n_rows() as f64);
-        self.result(state, ended, share)
+        Ok(self.result(state, ended, share))
+    }
+
+    /// What nothing watched: nothing stopped it.
+    pub fn unstopped(&self, state: ControlFlow<(), State>) -> State {
+        let (ControlFlow::Continue(state) | ControlFlow::Break(state)) = state.map_break(|()| self.nothing());
+        state
     }
 
     /// The goal for a sample of so many rows: the price of a feature falls with the number of rows that pay for it.
@@ -136,10 +185,12 @@ impl<'a, T: Real> Fit<'a, T> {
         }
     }
 
-    /// The rows that starts and polishing see, in order; none when all are few enough.
-    fn sample(&self) -> Option<Vec<usize>> {
+    /// The rows that starts and polishing see, in order: one of each stretch of as many rows. None when all are few enough.
+    pub fn sample(&self) -> Option<Vec<usize>> {
         let n = self.data.n_rows();
-        (n > SAMPLE).then(|| choose_some(n, SAMPLE, &mut stream(self.parameters.seed, Stream::Sample)))
+        let mut rng = stream(self.parameters.seed, Stream::Sample);
+        let mut drawn = |i: usize| rng.random_range(i * n / SAMPLE..(i + 1) * n / SAMPLE);
+        (n > SAMPLE).then(|| (0..SAMPLE).map(&mut drawn).collect())
     }
 
     /// The allocation to start from, where one or its components are given.
@@ -157,49 +208,51 @@ impl<'a, T: Real> Fit<'a, T> {
     }
 
     /// All rows by the components of a sample.
-    pub fn extend(&self, core: &Core, values: &[f64]) -> ControlFlow<(), State> {
-        let d = self.data.n_columns();
-        let Ok(few) = Rows::new(values, d).and_then(Data::new) else { return ControlFlow::Break(()) };
-        let squares = squares(&few);
-        let total = squares.iter().sum();
-        let goal = FeatureGoal::Exactly(core.k());
-        let solver = self.parameters.row_solver;
-        let workers = &self.workers;
-        let run = Run { data: &few, squares: &squares, total, goal, solver, workers, watch: &Unwatched, number: 0 };
-        let components = run.fit_allocation(core.allocation())?.components;
-        ControlFlow::Continue(State::from_components(components, self.data.n_rows(), d))
+    pub fn extend(&self, core: &Core, sample: &Sampled) -> Result<State> {
+        let components = self.components(core, sample)?;
+        Ok(State::from_components(components, self.data.n_rows(), self.data.n_columns()))
+    }
+
+    /// The components of a sample, K x D.
+    fn components(&self, core: &Core, sample: &Sampled) -> Result<Vec<f64>> {
+        let data = Data::new(Rows::new(sample.values, self.data.n_columns())?)?;
+        let (goal, solver) = (FeatureGoal::Exactly(core.k()), self.parameters.row_solver);
+        let run = Run { data: &data, goal, solver, workers: &self.workers, watch: &Unwatched, number: 0 };
+        Ok(self.unstopped(run.fit_allocation(core.allocation())).components)
     }
 
     /// Passes over all rows until nothing changes; one alone, unwatched, where the watch has said stop already.
     fn settle(&self, state: &mut State, ended: &Ended, sampled: bool) {
         let parameters = self.parameters;
         let run = self.passes(self.watch, ended.best_run);
+        let mut swept = false;
         if !ended.stopped {
             let tolerance = if sampled { parameters.tolerance } else { 0.0 };
             run.settle(state, tolerance, parameters.max_passes);
             state.converged &= ended.converged;
             if sampled && parameters.algorithm == FeatureAlgorithm::Collapsed && !state.stopped {
-                let swept = sweep_collapsed(
-                    self.data,
-                    state.allocation.clone(),
-                    parameters.goal,
-                    parameters.max_passes,
-                    self.watch,
-                );
-                state.allocation = swept.allocation;
-                state.trace.extend(swept.trace);
-                (state.converged, state.stopped) = (swept.converged, swept.stopped);
+                let allocation = state.allocation.clone();
+                let ended = sweep_collapsed(self.data, allocation, parameters.goal, parameters.max_passes, self.watch);
+                state.allocation = ended.allocation;
+                state.trace.extend(ended.trace);
+                (state.converged, state.stopped) = (ended.converged, ended.stopped);
+                swept = true;
             }
         }
-        if sampled && (ended.stopped || state.loss.is_infinite()) {
+        let (converged, stopped) = (state.converged, state.stopped || ended.stopped);
+        if sampled && state.loss.is_infinite() {
+            // The first pass did not come to its end: it is made anew, and nothing stops it.
+            let components = std::mem::take(&mut state.components);
+            *state = State::from_components(components, self.data.n_rows(), self.data.n_columns());
             let _ = self.passes(&Unwatched, ended.best_run).pass(state);
         }
-        state.stopped |= ended.stopped;
-        // What was stopped half way, or swept, gets its own components.
-        let (trace, converged, stopped) = (std::mem::take(&mut state.trace), state.converged, state.stopped);
-        if let ControlFlow::Continue(fitted) = self.passes(&Unwatched, 0).fit_allocation(state.allocation.clone()) {
-            *state = State { trace, converged, stopped, ..fitted };
+        if stopped || swept {
+            // What was stopped half way, or swept, gets its own components.
+            let allocation = std::mem::replace(&mut state.allocation, Allocation::new(0, 0));
+            let fitted = self.unstopped(self.passes(&Unwatched, 0).fit_allocation(allocation));
+            *state = State { trace: std::mem::take(&mut state.trace), ..fitted };
         }
+        (state.converged, state.stopped) = (converged, stopped);
     }
 
     /// No features.
@@ -236,12 +289,10 @@ impl<'a, T: Real> Fit<'a, T> {
     fn fit_many(&self) -> Features {
         let run = self.passes(self.watch, 0);
         let start = self.given().unwrap_or_else(|| Allocation::new(self.data.n_rows(), 0));
-        let state = self.passes(&Unwatched, 0).fit_allocation(start);
-        let (ControlFlow::Continue(mut state) | ControlFlow::Break(mut state)) = state.map_break(|()| self.nothing());
+        let mut state = self.unstopped(self.passes(&Unwatched, 0).fit_allocation(start));
         run.settle(&mut state, self.parameters.tolerance, self.parameters.max_passes);
         let (trace, converged, stopped) = (state.trace, state.converged, state.stopped);
-        let fitted = self.passes(&Unwatched, 0).fit_allocation(state.allocation);
-        let (ControlFlow::Continue(fitted) | ControlFlow::Break(fitted)) = fitted.map_break(|()| self.nothing());
+        let fitted = self.unstopped(self.passes(&Unwatched, 0).fit_allocation(state.allocation));
         let state = State { trace: trace.clone(), converged, stopped, ..fitted };
         let products = Products::new(&[], 0, 1);
         let core = Core::of_rows(Vec::new(), 0, &products);

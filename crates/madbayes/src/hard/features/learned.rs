@@ -2,7 +2,7 @@
 
 use super::FeatureGoal;
 use super::least_squares::independent;
-use super::passes::{Run, State, squares};
+use super::passes::{Run, State};
 use super::row_problem::RowSolver;
 use crate::data::{Data, Real};
 use crate::error::{Error, Result};
@@ -71,17 +71,8 @@ pub fn allocate<T: Real>(
 ) -> Result<Allocation> {
     let d = data.n_columns();
     check_components(components, d)?;
-    let squares = squares(data);
-    let run = Run {
-        data,
-        squares: &squares,
-        total: squares.iter().sum(),
-        goal: FeatureGoal::Exactly(components.len() / d),
-        solver,
-        workers,
-        watch: &Unwatched,
-        number: 0,
-    };
+    let run =
+        Run { data, goal: FeatureGoal::Exactly(components.len() / d), solver, workers, watch: &Unwatched, number: 0 };
     let mut state = State::from_components(components.to_vec(), data.n_rows(), d);
     match run.assign(&mut state) {
         ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(state.allocation),

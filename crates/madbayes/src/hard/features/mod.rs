@@ -1,5 +1,6 @@
 //! Feature learning: BP-means, capped BP-means and K-features (Broderick 2013, Eq. 6, 14, 15).
 
+mod along;
 mod bp_means;
 mod collapsed;
 mod coordinates;

@@ -1,27 +1,26 @@
-//! Passes over all rows with the components frozen: one matrix product X A', every row's problem in K dimensions, then
-//! A = (Z'Z)^-1 Z'X (Broderick 2013, Alg. 1 and 4). No pass raises the objective.
+//! Passes over all rows with the components frozen: c = A x and the problem of every row in K dimensions, then
+//! A = (Z'Z)^-1 Z'X (Broderick 2013, Alg. 1 and 4). No pass raises the objective. Z'Z and Z'X follow the rows that change.
 
 use super::FeatureGoal;
 use super::least_squares::independent;
-use super::row_problem::{RowProblem, RowSolver};
-use super::summary::{BLOCK, Summary, multiply};
-use crate::data::{CHUNK, Data, Real};
+use super::row_problem::RowSolver;
+use super::summary::{BLOCK, FrozenComponents, Summary};
+use crate::data::{Data, Real, Rows};
 use crate::linalg::dot;
 use crate::parallel::Workers;
 use crate::structure::Allocation;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
-/// Chunks whose summaries are held at once: bounds the memory of a pass, and has no influence on its result.
-const WAVE: usize = 32;
+/// Numbers of the summaries that are held at once: bounds the memory of a pass, and has no influence on its result.
+const HELD: usize = 1 << 20;
+
+/// The share of its terms that must be left of a loss for their difference to say what it is.
+const LEFT: f64 = 1e-4;
 
 /// What all steps of one run share.
 pub(super) struct Run<'a, T> {
     pub data: &'a Data<'a, T>,
-    /// |x_n|^2 of every row.
-    pub squares: &'a [f64],
-    /// |X|_F^2.
-    pub total: f64,
     pub goal: FeatureGoal,
     pub solver: RowSolver,
     pub workers: &'a Workers,
@@ -35,6 +34,8 @@ pub(super) struct State {
     pub allocation: Allocation,
     /// K x D.
     pub components: Vec<f64>,
+    /// Z'Z and Z'X.
+    pub summary: Summary,
     /// |X - Z A|_F^2; infinite before the first pass.
     pub loss: f64,
     /// The objective after every pass.
@@ -46,8 +47,16 @@ pub(super) struct State {
 impl State {
     /// Components to start from; no row has any of them yet.
     pub fn from_components(components: Vec<f64>, n_rows: usize, n_columns: usize) -> Self {
-        let allocation = Allocation::new(n_rows, components.len() / n_columns);
-        State { allocation, components, loss: f64::INFINITY, trace: Vec::new(), converged: false, stopped: false }
+        let k = components.len() / n_columns;
+        State {
+            allocation: Allocation::new(n_rows, k),
+            components,
+            summary: Summary::new(k, n_columns),
+            loss: f64::INFINITY,
+            trace: Vec::new(),
+            converged: false,
+            stopped: false,
+        }
     }
 
     /// Number of features, K.
@@ -56,31 +65,14 @@ impl State {
     }
 }
 
-/// |x_n|^2 of every row.
-pub(super) fn squares<T: Real>(data: &Data<T>) -> Vec<f64> {
-    let square = |row: &[T]| {
-        let (head, tail) = row.as_chunks::<8>();
-        let mut sums = [0.0; 8];
-        for x in head {
-            for l in 0..8 {
-                let x: f64 = x[l].into();
-                sums[l] += x * x;
-            }
-        }
-        let rest: f64 = tail.iter().map(|&x| x.into()).map(|x: f64| x * x).sum();
-        sums.iter().sum::<f64>() + rest
-    };
-    data.rows().iter().map(square).collect()
-}
-
 impl<T: Real> Run<'_, T> {
     /// The least-squares components of an allocation. Columns in the span of others go, or are grown anew where K is given.
     pub fn fit_allocation(&self, allocation: Allocation) -> ControlFlow<(), State> {
-        let components = vec![0.0; allocation.n_features() * self.data.n_columns()];
-        let (trace, loss) = (Vec::new(), f64::INFINITY);
-        let mut state = State { allocation, components, loss, trace, converged: false, stopped: false };
-        let summary = self.scan(&mut state, None)?;
-        self.take(&mut state, summary);
+        let (k, d) = (allocation.n_features(), self.data.n_columns());
+        let mut state = State::from_components(vec![0.0; k * d], 0, d);
+        state.allocation = allocation;
+        self.add_up(&mut state)?;
+        self.take(&mut state);
         self.grow_missing(&mut state)?;
         ControlFlow::Continue(state)
     }
@@ -106,24 +98,22 @@ impl<T: Real> Run<'_, T> {
     /// One pass; how many rows, or features, changed.
     pub fn pass(&self, state: &mut State) -> ControlFlow<(), usize> {
         let before = self.goal.objective(state.loss, state.k());
-        let gram = gram(&state.components, state.k(), self.data.n_columns());
-        let problem = RowProblem::new(gram, state.k(), self.solver);
-        let mut summary = self.scan(state, Some(&problem))?;
-        let mut changed = summary.changed;
+        self.assign(state)?;
+        let mut changed = state.summary.changed;
         let penalty = self.goal.penalty();
         let room = penalty > 0.0 && self.goal.cap(self.data.n_rows()) > state.k();
         // Rows seen at once cannot see each other's new features: only the one of largest residual gets one.
-        if let Some((_, row)) = summary.far.filter(|far| room && far.0 > penalty) {
-            summary.open(&state.allocation, row, self.data.rows().row(row));
+        if let Some((_, row)) = state.summary.far.filter(|far| room && far.0 > penalty) {
+            state.summary.open(&state.allocation, row, self.data.rows().row(row));
             state.allocation.push();
             state.allocation.set(row, state.k() - 1, true);
             changed += 1;
         }
-        changed += self.take(state, summary);
+        changed += self.take(state);
         self.grow_missing(state)?;
         let objective = self.goal.objective(state.loss, state.k());
         debug_assert!(
-            before.is_infinite() || objective <= before + self.rounding(before),
+            before.is_infinite() || objective <= before + rounding::<T>(before, state.summary.square),
             "a pass raised the objective from {before} to {objective}"
         );
         state.trace.push(objective);
@@ -133,41 +123,45 @@ impl<T: Real> Run<'_, T> {
 
     /// Every row's problem once; the components stay as they are.
     pub fn assign(&self, state: &mut State) -> ControlFlow<()> {
-        let gram = gram(&state.components, state.k(), self.data.n_columns());
-        let problem = RowProblem::new(gram, state.k(), self.solver);
-        self.scan(state, Some(&problem))?;
+        let frozen = FrozenComponents::new(&state.components, state.k(), self.data.n_columns(), self.solver);
+        let scanned = self.scan(state, |summary, rows, first, words| summary.solve(rows, first, words, &frozen))?;
+        state.summary.follow(scanned);
         ControlFlow::Continue(())
     }
 
-    /// What rounding may add to an objective: a share of it, and of what the rows' own squares are rounded by.
-    fn rounding(&self, objective: f64) -> f64 {
-        (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + 1e-11 * self.total
+    /// Z'Z and Z'X from nothing.
+    fn add_up(&self, state: &mut State) -> ControlFlow<()> {
+        state.summary = self.scan(state, |summary, rows, _, words| summary.add(rows, words))?;
+        ControlFlow::Continue(())
     }
 
-    /// Sums over all rows, each row's problem solved first where there is one.
-    fn scan(&self, state: &mut State, problem: Option<&RowProblem>) -> ControlFlow<(), Summary> {
-        let (k, d) = (state.k(), self.data.n_columns());
-        let components = &state.components;
+    /// `see(summary, rows, first row, words)` for every chunk; the summaries merged in their order.
+    fn scan(
+        &self,
+        state: &mut State,
+        see: impl Fn(&mut Summary, Rows<T>, usize, &mut [u64]) + Sync + Send,
+    ) -> ControlFlow<(), Summary> {
+        let (k, d, chunks) = (state.k(), self.data.n_columns(), self.data.n_chunks());
         let stride = state.allocation.stride();
+        let mut words = state.allocation.words_mut();
         let mut total = Summary::new(k, d);
-        if stride == 0 {
-            total.far = farthest(self.squares);
-            return ControlFlow::Continue(total);
-        }
-        let mut first = 0;
-        for wave in state.allocation.words_mut().chunks_mut(WAVE * CHUNK * stride) {
-            let mut parts: Vec<&mut [u64]> = wave.chunks_mut(CHUNK * stride).collect();
+        let wave = (HELD / (k * (k + d) + 1)).clamp(16, chunks.max(16));
+        for first in (0..chunks).step_by(wave) {
+            let mut parts = Vec::with_capacity(wave);
+            for chunk in first..chunks.min(first + wave) {
+                let (start, end) = self.data.chunk(chunk);
+                let part;
+                (part, words) = words.split_at_mut((end - start) * stride);
+                parts.push(part);
+            }
             let summaries = self.workers.map_mut(&mut parts, |i, words| {
-                if self.watch.step(&Step::Chunk).is_break() {
-                    return None;
-                }
-                let (start, end) = self.data.chunk(first + i);
-                let mut summary = Summary::new(k, d);
-                let rows = self.data.rows().slice(start, end);
-                summary.add(rows, start, &self.squares[start..end], words, components, problem);
-                Some(summary)
+                self.watch.step(&Step::Chunk).is_continue().then(|| {
+                    let (start, end) = self.data.chunk(first + i);
+                    let mut summary = Summary::new(k, d);
+                    see(&mut summary, self.data.rows().slice(start, end), start, words);
+                    summary
+                })
             });
-            first += summaries.len();
             for summary in summaries {
                 match summary {
                     Some(summary) => total.merge(&summary),
@@ -180,13 +174,14 @@ impl<T: Real> Run<'_, T> {
 
     /// A = (Z'Z)^-1 Z'X over the columns that are independent and, where features have a price, worth it; the others go.
     /// How many went.
-    fn take(&self, state: &mut State, mut summary: Summary) -> usize {
+    fn take(&self, state: &mut State) -> usize {
         let (before, d) = (state.k(), self.data.n_columns());
+        let summary = &mut state.summary;
         let mut kept: Vec<usize> = (0..before).collect();
         loop {
             let (free, factor) = independent(&summary.products, kept.len());
             if free.len() < kept.len() {
-                summary = summary.select(&free);
+                *summary = summary.select(&free);
                 kept = free.iter().map(|i| kept[*i]).collect();
                 continue;
             }
@@ -196,7 +191,7 @@ impl<T: Real> Run<'_, T> {
                 Some(least) => {
                     kept.remove(least);
                     let rest: Vec<usize> = (0..=kept.len()).filter(|i| *i != least).collect();
-                    summary = summary.select(&rest);
+                    *summary = summary.select(&rest);
                 }
                 None => break,
             }
@@ -204,7 +199,7 @@ impl<T: Real> Run<'_, T> {
         if kept.len() < before {
             state.allocation = state.allocation.select(&kept);
         }
-        state.loss = (self.total - dot(&state.components, &summary.sums)).max(0.0);
+        state.loss = (summary.square - dot(&state.components, &summary.sums)).max(0.0);
         before - kept.len()
     }
 
@@ -224,15 +219,15 @@ impl<T: Real> Run<'_, T> {
         let (row, residual) = self.largest_residual(state);
         let square = dot(&residual, &residual);
         let before = state.clone();
-        if square > 1e-24 * self.total {
+        if square > 1e-24 * state.summary.square {
             let on = self.residual_blocks(state, |_, block| {
                 block.chunks_exact(d).map(|r| 2.0 * dot(r, &residual) > square).collect::<Vec<_>>()
             });
             state.allocation.push();
             on.concat().into_iter().enumerate().for_each(|(n, on)| state.allocation.set(n, k, on));
             state.components.extend_from_slice(&residual);
-            let summary = self.scan(state, None)?;
-            if self.take(state, summary) == 0 && state.loss <= before.loss {
+            self.add_up(state)?;
+            if self.take(state) == 0 && state.loss <= before.loss {
                 return ControlFlow::Continue(());
             }
         }
@@ -242,8 +237,8 @@ impl<T: Real> Run<'_, T> {
             state.allocation.push();
             state.allocation.set(n, k, true);
             state.components.resize((k + 1) * d, 0.0);
-            let summary = self.scan(state, None)?;
-            if self.take(state, summary) == 0 {
+            self.add_up(state)?;
+            if self.take(state) == 0 {
                 break;
             }
         }
@@ -267,8 +262,22 @@ impl<T: Real> Run<'_, T> {
         best.map_or((0, vec![0.0; d]), |(_, row, residual)| (row, residual))
     }
 
-    /// |X - Z A|_F^2 from the residuals themselves.
+    /// |X - Z A|_F^2 = |X|^2 - 2 <A, Z'X> + <A, Z'Z A>, or, where little is left of it, from the residuals themselves.
     pub fn measure(&self, state: &State) -> f64 {
+        let (k, d) = (state.k(), self.data.n_columns());
+        let Summary { products, sums, square, .. } = &state.summary;
+        let mut images = vec![0.0; k * d];
+        for (image, overlaps) in images.chunks_exact_mut(d).zip(products.chunks_exact(k.max(1))) {
+            for (overlap, component) in overlaps.iter().zip(state.components.chunks_exact(d)) {
+                image.iter_mut().zip(component).for_each(|(i, a)| *i += overlap * a);
+            }
+        }
+        let loss = square - 2.0 * dot(&state.components, sums) + dot(&state.components, &images);
+        let terms = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a * b).abs()).sum::<f64>();
+        let largest = square + 2.0 * terms(&state.components, sums) + terms(&state.components, &images);
+        if loss > LEFT * largest {
+            return loss;
+        }
         self.residual_blocks(state, |_, block| dot(block, block)).into_iter().sum()
     }
 
@@ -307,14 +316,7 @@ fn unpaid(components: &[f64], inverse: &[f64], k: usize, penalty: f64) -> Option
     (least.0 < penalty).then_some(least.1)
 }
 
-/// A A', K x K.
-pub(super) fn gram(components: &[f64], k: usize, d: usize) -> Vec<f64> {
-    let mut gram = vec![0.0; k * k];
-    multiply(&mut gram, k, k, components, components, d);
-    gram
-}
-
-/// The largest of the squares (the first of equals) and its row.
-fn farthest(squares: &[f64]) -> Option<(f64, usize)> {
-    squares.iter().enumerate().map(|(n, s)| (*s, n)).reduce(|a, b| if b.0 > a.0 { b } else { a })
+/// What rounding may add to an objective: a share of it, and of what |X|^2 is rounded by.
+fn rounding<T: Real>(objective: f64, square: f64) -> f64 {
+    (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + 1e-11 * square
 }

@@ -19,14 +19,15 @@ impl Search<'_> {
     /// Moves until none helps. `deeply`: with one feature too many all changes of basis are tried as well.
     pub fn polish(&mut self, core: &mut Core, deeply: bool) -> ControlFlow<()> {
         loop {
+            if self.is_done(core) {
+                return self.change_number(core).map_continue(|_| ());
+            }
             // Odd runs begin with the other move: where one order stops short, the other often does not.
             let basis_first = self.number % 2 == 1;
             let mut helped = basis_first && self.change_basis(core)?;
             helped |= self.regrow_each(core)?;
             helped |= !basis_first && self.change_basis(core)?;
-            if let FeatureGoal::Penalty { .. } = self.goal {
-                helped |= self.change_number(core)?;
-            }
+            helped |= self.change_number(core)?;
             if !helped {
                 helped |= self.up_and_down(core, deeply)?;
             }
@@ -34,6 +35,16 @@ impl Search<'_> {
                 return ControlFlow::Continue(());
             }
         }
+    }
+
+    /// Features of fewer rows on more of them: passes, then features that only so many rows show.
+    pub fn refine(&mut self, core: &mut Core, polish: bool) -> ControlFlow<()> {
+        self.settle(core)?;
+        if polish && !self.is_done(core) {
+            self.regrow_each(core)?;
+            self.change_number(core)?;
+        }
+        ControlFlow::Continue(())
     }
 
     /// Whether polishing has taken as much work as it may.
@@ -131,8 +142,11 @@ impl Search<'_> {
         ControlFlow::Continue(false)
     }
 
-    /// One feature more, or one less.
+    /// One feature more, or one less, where their number is free.
     fn change_number(&mut self, core: &mut Core) -> ControlFlow<(), bool> {
+        if let FeatureGoal::Exactly(_) = self.goal {
+            return ControlFlow::Continue(false);
+        }
         let mut helped = false;
         while core.k() < self.cap()
             && (self.attempt(core, self.grown_along_axis(core), None)?

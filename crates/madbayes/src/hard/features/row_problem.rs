@@ -161,7 +161,12 @@ impl RowProblem {
             sure.clear();
             sure.resize(n, false);
             if self.solver == RowSolver::Exact {
-                self.screen(c, words, costs, &mut sure);
+                // Rows without features cost nothing, and are taken for what no one has looked at yet.
+                if words.iter().any(|z| *z != 0) {
+                    self.screen(c, words, costs, &mut sure);
+                } else {
+                    costs.fill(0.0);
+                }
                 // Many rows to solve: as in a first pass. Rounded least squares are often the best at once.
                 if sure.iter().filter(|s| !**s).count() > n / 8 {
                     changed += self.try_rounded(c, words, costs, &mut sure, scratch);

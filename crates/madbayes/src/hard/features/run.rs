@@ -48,6 +48,8 @@ pub(super) struct Runs<'a> {
     pub watch: &'a dyn Watch,
     /// Multiply-adds that one run may take for polishing: features of noise can be polished for ever.
     pub polishing: u64,
+    /// Whether features are good enough that leave nothing but noise.
+    pub until_noise: bool,
 }
 
 /// The best of some runs.
@@ -94,6 +96,7 @@ impl Runs<'_> {
             watch: self.watch,
             number,
             max_passes: self.parameters.max_passes,
+            until_noise: self.until_noise,
             scratch: Scratch::default(),
             work: 0,
             most_work: 0,
@@ -111,7 +114,8 @@ impl Runs<'_> {
             Restarts::Auto => 1,
         };
         let agree = |all: &[Ran]| self.agreeing(all, goal) >= times * AGREEING;
-        let enough = |all: &[Ran]| agree(all) || all.iter().map(|r| r.work).sum::<u64>() > BUDGET;
+        let done = |all: &[Ran]| self.search(goal, 0).is_done(&all[best_of(all, goal)].core);
+        let enough = |all: &[Ran]| agree(all) || all.iter().map(|r| r.work).sum::<u64>() > BUDGET || done(all);
         let _ = self.watch.step(&Step::Run { run: 0, of: runs });
         let many = first.work.saturating_mul(runs as u64) > MANY || runs > times * MOST_RUNS;
         let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
@@ -149,6 +153,21 @@ impl Runs<'_> {
         let traces = all.iter().map(|r| r.trace.clone()).collect();
         let Ran { core, converged, .. } = all.swap_remove(best_run);
         Ended { core, traces, best_run, tried, converged, stopped }
+    }
+
+    /// The features of fewer rows on these, which have them as `allocation` says; the losses by K become those of these.
+    pub fn refined(&self, allocation: &Allocation, ended: Ended) -> Ended {
+        let mut search = self.search(self.goal, ended.best_run);
+        search.most_work = self.polishing;
+        let mut core = Core::new(allocation, &self.products);
+        search.refill(&mut core);
+        let more = self.products.n_rows as f64 / ended.core.rows().len() as f64;
+        let tried = ended.tried.into_iter().map(|(k, loss)| (k, loss * more)).collect();
+        let mut ended = Ended { tried, ..ended };
+        if !ended.stopped {
+            ended.stopped = search.refine(&mut core, self.parameters.polish).is_break();
+        }
+        Ended { core, ..ended }
     }
 
     /// How many runs have found the same best objective.
@@ -214,6 +233,9 @@ impl Runs<'_> {
         search.most_work = search.work + self.polishing;
         loop {
             search.polish(&mut ran.core, deeply)?;
+            if search.is_done(&ran.core) {
+                return ControlFlow::Continue(());
+            }
             let before = search.objective(&ran.core);
             self.sweep(search, ran, SWEEPS)?;
             if search.is_spent() || !search.is_lower(search.objective(&ran.core), before) {
@@ -342,7 +364,7 @@ impl Runs<'_> {
             } else {
                 failures += 1;
             }
-            if failures > FAILURES {
+            if failures > FAILURES || search.is_done(&last) {
                 break;
             }
         }

@@ -4,7 +4,7 @@
 use super::FeatureGoal;
 use super::bp_means::BpMeans;
 use super::core::Core;
-use super::fit::{Fit, Sampled};
+use super::fit::{Fit, Sampled, Seen};
 use super::passes::{Run, State};
 use super::run::Runs;
 use crate::data::{Data, Real};
@@ -43,36 +43,37 @@ impl FeatureRungs {
     ) -> Result<Self> {
         parameters.check(data)?;
         let fit = Fit::new(parameters, data, watch);
-        fit.with_runs(POLISHING, |runs, sample| {
+        fit.with_runs(Seen { sample: fit.sample(), ..Seen::all(POLISHING) }, |runs, seen| {
             let mut cores = vec![Core::of_rows(vec![0; runs.products.n_rows], 0, &runs.products)];
             let mut stopped = up(runs, &mut cores, &enough).is_break();
             stopped |= !stopped && improve(runs, &mut cores).is_break();
-            let Some(sample) = sample else {
+            if seen.n_rows == data.n_rows() {
                 let rungs = cores.iter().map(|core| (core.allocation(), core.loss)).collect();
-                return FeatureRungs { rungs, sampled_rows: None, stopped };
-            };
+                return Ok(FeatureRungs { rungs, sampled_rows: None, stopped });
+            }
             let losses: Vec<f64> = cores.iter().map(|core| core.loss).collect();
-            let mut rungs = vec![(Allocation::new(data.n_rows(), 0), fit.total())];
+            let nothing = fit.refined(&cores[0], seen, 0)?;
+            let mut rungs = vec![(nothing.allocation, nothing.loss)];
             for k in hull(&losses).into_iter().filter(|k| *k > 0) {
                 // After a stop the features of the sample are still given to all rows.
                 let passes = if stopped { 0 } else { REFINING_PASSES };
-                let refined = fit.refined(&cores[k], sample, passes);
+                let refined = fit.refined(&cores[k], seen, passes)?;
                 stopped |= refined.stopped;
                 if refined.k() == k && rungs.last().is_some_and(|(_, before)| refined.loss < *before) {
                     rungs.push((refined.allocation, refined.loss));
                 }
             }
-            FeatureRungs { rungs, sampled_rows: Some(sample.n_rows), stopped }
-        })
+            Ok(FeatureRungs { rungs, sampled_rows: Some(seen.n_rows), stopped })
+        })?
     }
 }
 
 /// The loss of one start, polished a little; none once the watch has said stop. Not for more rows than a sample.
 pub(crate) fn brief_loss<T: Real>(parameters: &BpMeans, data: &Data<T>, watch: &dyn Watch) -> Option<f64> {
     parameters.check(data).ok()?;
-    let ended = Fit::new(parameters, data, watch)
-        .with_runs(POLISHING, |runs, _| runs.best(runs.goal, None, Restarts::Exactly(1)))
-        .ok()?;
+    let fit = Fit::new(parameters, data, watch);
+    let seen = Seen { sample: fit.sample(), ..Seen::all(POLISHING) };
+    let ended = fit.with_runs(seen, |runs, _| runs.best(runs.goal, None, Restarts::Exactly(1))).ok()?;
     (!ended.stopped).then_some(ended.core.loss)
 }
 
@@ -126,19 +127,14 @@ fn improve(runs: &Runs, cores: &mut [Core]) -> ControlFlow<()> {
 
 impl<T: Real> Fit<'_, T> {
     /// Passes over all rows from the features of a sample, as long as the watch allows; one at least, unwatched.
-    fn refined(&self, core: &Core, sample: &Sampled, passes: usize) -> State {
+    fn refined(&self, core: &Core, sample: &Sampled, passes: usize) -> Result<State> {
         let goal = FeatureGoal::Exactly(core.k());
         let unwatched = Run { goal, ..self.passes(&Unwatched, 0) };
-        // Nothing watches: nothing stops.
-        let done = |state: ControlFlow<(), State>| {
-            let (ControlFlow::Continue(state) | ControlFlow::Break(state)) = state.map_break(|()| self.nothing());
-            state
-        };
-        let mut state = done(self.extend(core, sample.values));
+        let mut state = self.extend(core, sample)?;
         let _ = unwatched.pass(&mut state);
         Run { goal, ..self.passes(self.watch, 0) }.settle(&mut state, 0.0, passes);
         let stopped = state.stopped;
-        let fitted = done(unwatched.fit_allocation(state.allocation));
-        State { loss: unwatched.measure(&fitted), stopped, ..fitted }
+        let fitted = self.unstopped(unwatched.fit_allocation(state.allocation));
+        Ok(State { loss: unwatched.measure(&fitted), stopped, ..fitted })
     }
 }

@@ -6,7 +6,7 @@
 use crate::linalg::{Kernel, on_this_processor};
 
 /// Rows side by side.
-const LANES: usize = 16;
+const LANES: usize = 8;
 /// The most features.
 const MOST: usize = super::row_problem::EXACT;
 
@@ -62,7 +62,7 @@ impl Kernel for Screen<'_> {
                 let mut slope = [0.0; LANES];
                 for (g, bits) in self.gram[i * k..(i + 1) * k].iter().zip(&bits[..k]) {
                     for l in 0..LANES {
-                        slope[l] += g * bits[l];
+                        slope[l] = if FUSED { g.mul_add(bits[l], slope[l]) } else { slope[l] + g * bits[l] };
                     }
                 }
                 let (square, floor) = (self.gram[i * k + i], self.floor[i]);
@@ -149,7 +149,7 @@ impl Kernel for Rounding<'_> {
                 let mut solved = [0.0; LANES];
                 for (m, c) in self.inverse[i * k..(i + 1) * k].iter().zip(&across[..k]) {
                     for l in 0..LANES {
-                        solved[l] += m * c[l];
+                        solved[l] = if FUSED { m.mul_add(c[l], solved[l]) } else { solved[l] + m * c[l] };
                     }
                 }
                 for l in 0..LANES {

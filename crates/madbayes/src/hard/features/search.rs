@@ -12,6 +12,10 @@ use std::ops::ControlFlow;
 pub(super) const MOST: usize = 64;
 /// Rounds of projection along the principal axis of the residuals.
 const ROUNDS: usize = 7;
+/// The same where the axis may be hardly longer than others.
+const MANY_ROUNDS: usize = 20;
+/// How many times as long as noise at its longest the residuals of noise may be.
+const NOISE: f64 = 1.1;
 
 /// What all steps of one search share.
 pub(super) struct Search<'a> {
@@ -21,6 +25,8 @@ pub(super) struct Search<'a> {
     pub watch: &'a dyn Watch,
     pub number: usize,
     pub max_passes: usize,
+    /// Whether features are good enough that leave nothing but noise.
+    pub until_noise: bool,
     pub scratch: Scratch,
     /// What passes have taken so far, in multiply-adds: a measure that is the same on every machine.
     pub work: u64,
@@ -148,20 +154,42 @@ impl Search<'_> {
         core.with(&on, self.products)
     }
 
+    /// Whether nothing is left of the rows but noise, and that is enough: of a sample other features could only fit its
+    /// noise.
+    ///
+    /// Noise of variance v is at most v (sqrt N + sqrt D)^2 long along its principal axis, squared, and v at most
+    /// loss / ((N - K) (D - K)), as if features had taken all of it in K rows and in K columns.
+    pub fn is_done(&self, core: &Core) -> bool {
+        let (n, d, k) = (self.products.n_rows as f64, self.products.n_columns as f64, core.k() as f64);
+        if !self.until_noise || k >= n.min(d) {
+            return false;
+        }
+        let longest = self.principal_axis(core, MANY_ROUNDS).map_or(0.0, |(square, _)| square);
+        longest < NOISE * core.loss / ((n - k) * (d - k)) * (n.sqrt() + d.sqrt()).powi(2)
+    }
+
+    /// The principal axis u of the residuals R, nearly, as lengths of the rows along it, with |R'u|^2; none where nothing
+    /// is left.
+    fn principal_axis(&self, core: &Core, rounds: usize) -> Option<(f64, Vec<f64>)> {
+        let mut u = vec![0.0; self.products.n_rows];
+        u[largest(&core.residual_squares(self.products))] = 1.0;
+        let mut length = 0.0;
+        for _ in 0..rounds {
+            core.residual_products(&mut u, self.products);
+            length = dot(&u, &u).sqrt();
+            if length == 0.0 {
+                return None;
+            }
+            u.iter_mut().for_each(|u| *u /= length);
+        }
+        Some((length, u))
+    }
+
     /// One feature more, along the principal axis of the residuals: with u the residuals' lengths along it, on for the
     /// rows S of largest or of smallest u for which (sum over S of u)^2 / |S| is largest.
     pub fn grown_along_axis(&self, core: &Core) -> Core {
         let n = self.products.n_rows;
-        let mut u = vec![0.0; n];
-        u[largest(&core.residual_squares(self.products))] = 1.0;
-        for _ in 0..ROUNDS {
-            core.residual_products(&mut u, self.products);
-            let length = dot(&u, &u).sqrt();
-            if length == 0.0 {
-                return core.clone();
-            }
-            u.iter_mut().for_each(|u| *u /= length);
-        }
+        let Some((_, u)) = self.principal_axis(core, ROUNDS) else { return core.clone() };
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| u[b].total_cmp(&u[a]).then(a.cmp(&b)));
         let (best, first) = best_prefix(&order, &u);
@@ -198,4 +226,51 @@ pub(super) fn largest(values: &[f64]) -> usize {
 /// A column that is on for one row.
 fn alone(row: usize, rows: usize) -> Vec<bool> {
     (0..rows).map(|n| n == row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hard::reconstruct;
+    use crate::random::{Stream, stream};
+    use crate::structure::Allocation;
+    use crate::watch::Unwatched;
+    use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
+
+    #[test]
+    fn planted_features_leave_noise_and_one_less_or_one_amiss_do_not() {
+        for seed in 0..10 {
+            let (n, d, k, noise) = (512, [30, 100][seed % 2], 8, [0.3, 1.0][seed / 5]);
+            let mut rng = stream(seed as u64, Stream::Simulation);
+            let z = Allocation::from_bools(n, k, (0..n * k).map(|_| rng.random::<bool>()));
+            let a: Vec<f64> = (0..k * d).map(|_| StandardNormal.sample(&mut rng)).collect();
+            let mut x = reconstruct(&z, &a, d);
+            x.iter_mut().for_each(|x| *x += noise * Distribution::<f64>::sample(&StandardNormal, &mut rng));
+            let products = Products::new(&x, n, d);
+            let mut search = Search {
+                products: &products,
+                goal: FeatureGoal::Exactly(k),
+                solver: RowSolver::Auto,
+                watch: &Unwatched,
+                number: 0,
+                max_passes: 100,
+                until_noise: true,
+                scratch: Scratch::default(),
+                work: 0,
+                most_work: 0,
+                trace: Vec::new(),
+            };
+            let mut planted = Core::new(&z, &products);
+            assert!(search.settle(&mut planted).is_continue());
+            assert!(search.is_done(&planted), "d {d}, noise {noise}");
+            assert!(!search.is_done(&planted.without(3, &products)), "d {d}, noise {noise}: one less");
+            // One feature for another, as a wrong basis has it: where both are on, one is not.
+            let amiss: Vec<bool> = z.column(0).iter().zip(z.column(1)).map(|(a, b)| *a && !b).collect();
+            let amiss = planted.without(0, &products).with(&amiss, &products);
+            assert!(!search.is_done(&amiss), "d {d}, noise {noise}: one amiss");
+            search.until_noise = false;
+            assert!(!search.is_done(&planted), "where the rows are all there are, the search goes on");
+        }
+    }
 }

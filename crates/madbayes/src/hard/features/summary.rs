@@ -1,6 +1,7 @@
-//! What a pass keeps of a chunk of rows: Z'Z, Z'X, and the row of largest residual.
+//! What a pass keeps of a chunk of rows: how Z'Z and Z'X change, |X|^2, and the row of largest residual.
 
-use super::row_problem::{RowProblem, Scratch};
+use super::along::{Moved, Turned, count_overlaps};
+use super::row_problem::{RowProblem, RowSolver, Scratch};
 use crate::data::{Real, Rows};
 use crate::structure::Allocation;
 use faer::linalg::matmul::matmul;
@@ -18,6 +19,8 @@ pub(super) struct Summary {
     pub products: Vec<f64>,
     /// Z'X, K x D.
     pub sums: Vec<f64>,
+    /// |X|_F^2.
+    pub square: f64,
     /// Rows whose features changed.
     pub changed: usize,
     /// The largest squared residual from the frozen components, and its row; the first of equals.
@@ -27,17 +30,25 @@ pub(super) struct Summary {
 impl Summary {
     /// Of no rows.
     pub fn new(k: usize, d: usize) -> Self {
-        Summary { k, d, products: vec![0.0; k * k], sums: vec![0.0; k * d], changed: 0, far: None }
+        Summary { k, d, products: vec![0.0; k * k], sums: vec![0.0; k * d], square: 0.0, changed: 0, far: None }
     }
 
     /// Adds the sums of later rows.
     pub fn merge(&mut self, later: &Summary) {
         self.products.iter_mut().zip(&later.products).for_each(|(t, p)| *t += p);
         self.sums.iter_mut().zip(&later.sums).for_each(|(t, p)| *t += p);
+        self.square += later.square;
         self.changed += later.changed;
         if later.far.is_some_and(|far| self.far.is_none_or(|known| far.0 > known.0)) {
             self.far = later.far;
         }
+    }
+
+    /// What a scan of all rows found: sums change by what it changed.
+    pub fn follow(&mut self, scanned: Summary) {
+        self.products.iter_mut().zip(&scanned.products).for_each(|(t, p)| *t += p);
+        self.sums.iter_mut().zip(&scanned.sums).for_each(|(t, p)| *t += p);
+        (self.square, self.changed, self.far) = (scanned.square, scanned.changed, scanned.far);
     }
 
     /// Of these features only, in this order.
@@ -69,62 +80,68 @@ impl Summary {
         self.k += 1;
     }
 
-    /// Solves the problem of every row of a chunk, where there is one, and adds the rows.
-    pub fn add<T: Real>(
-        &mut self,
-        rows: Rows<T>,
-        first_row: usize,
-        squares: &[f64],
-        words: &mut [u64],
-        components: &[f64],
-        problem: Option<&RowProblem>,
-    ) {
-        let (k, d) = (self.k, self.d);
-        let stride = words.len() / rows.n_rows();
-        let mut wide = Vec::new();
-        let mut c = vec![0.0; BLOCK.min(rows.n_rows()) * k];
-        let mut bits = c.clone();
-        let mut costs = vec![0.0; BLOCK.min(rows.n_rows())];
+    /// Solves the problem of every row of a chunk, and adds what that changes.
+    pub fn solve<T: Real>(&mut self, rows: Rows<T>, first_row: usize, words: &mut [u64], frozen: &FrozenComponents) {
+        let (k, stride) = (self.k, self.k.div_ceil(64));
+        let most = BLOCK.min(rows.n_rows());
+        let mut c = vec![0.0; most * k];
+        let (mut costs, mut squares) = (vec![0.0; most], vec![0.0; most]);
+        let mut before = Vec::with_capacity(most * stride);
         let mut scratch = Scratch::default();
         for start in (0..rows.n_rows()).step_by(BLOCK) {
             let end = (start + BLOCK).min(rows.n_rows());
             let n = end - start;
-            let x = widened(rows.slice(start, end).values(), &mut wide);
+            let rows = rows.slice(start, end);
             let words = &mut words[start * stride..end * stride];
-            if let Some(problem) = problem {
-                let x = MatRef::from_row_major_slice(x, n, d);
-                let components = MatRef::from_row_major_slice(components, k, d).transpose();
-                let to = MatMut::from_column_major_slice_mut(&mut c[..n * k], n, k);
-                matmul(to, Accum::Replace, x, components, 1.0, Par::Seq);
-                self.changed += problem.solve_block(&c[..n * k], words, &mut costs[..n], &mut scratch);
-                for i in 0..n {
-                    let residual = squares[start + i] + costs[i];
-                    if self.far.is_none_or(|far| residual > far.0) {
-                        self.far = Some((residual, first_row + start + i));
-                    }
+            let (c, costs, squares) = (&mut c[..n * k], &mut costs[..n], &mut squares[..n]);
+            frozen.components.along(rows, c, squares);
+            before.clear();
+            before.extend_from_slice(words);
+            let changed = if k > 0 { frozen.problem.solve_block(c, words, costs, &mut scratch) } else { 0 };
+            if changed > 0 {
+                self.changed += changed;
+                self.replace(rows, &before, words);
+            }
+            for i in 0..n {
+                self.square += squares[i];
+                let residual = squares[i] + costs[i];
+                if self.far.is_none_or(|far| residual > far.0) {
+                    self.far = Some((residual, first_row + start + i));
                 }
             }
-            for (z, bits) in words.chunks_exact(stride).zip(bits.chunks_exact_mut(k)) {
-                for (feature, bit) in bits.iter_mut().enumerate() {
-                    *bit = (z[feature / 64] >> (feature % 64) & 1) as f64;
-                }
-            }
-            let z = MatRef::from_row_major_slice(&bits[..n * k], n, k);
-            let x = MatRef::from_row_major_slice(x, n, d);
-            add_product(&mut self.products, z, z);
-            add_product(&mut self.sums, z, x);
         }
+    }
+
+    /// Adds rows that had no features.
+    pub fn add<T: Real>(&mut self, rows: Rows<T>, words: &[u64]) {
+        let mut squares = vec![0.0; rows.n_rows()];
+        Turned::new(&[], 0, self.d).along(rows, &mut [], &mut squares);
+        self.square += squares.iter().sum::<f64>();
+        if self.k > 0 {
+            self.replace(rows, &vec![0; words.len()], words);
+        }
+    }
+
+    /// Rows get other features.
+    fn replace<T: Real>(&mut self, rows: Rows<T>, before: &[u64], after: &[u64]) {
+        count_overlaps(before, after, self.k, &mut self.products);
+        Moved { rows, before, after, sums: &mut self.sums }.add();
     }
 }
 
-/// The values as float64, without a copy where they are.
-fn widened<'a, T: Real>(values: &'a [T], buffer: &'a mut Vec<f64>) -> &'a [f64] {
-    if let Some(same) = T::as_f64s(values) {
-        return same;
+/// Components as a pass sees them.
+pub(super) struct FrozenComponents {
+    components: Turned,
+    problem: RowProblem,
+}
+
+impl FrozenComponents {
+    /// K x D components.
+    pub fn new(components: &[f64], k: usize, d: usize, solver: RowSolver) -> Self {
+        let mut gram = vec![0.0; k * k];
+        multiply(&mut gram, k, k, components, components, d);
+        FrozenComponents { components: Turned::new(components, k, d), problem: RowProblem::new(gram, k, solver) }
     }
-    buffer.clear();
-    buffer.extend(values.iter().map(|&x| Into::<f64>::into(x)));
-    buffer
 }
 
 /// to += left' right.

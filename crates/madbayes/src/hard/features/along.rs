@@ -1,0 +1,299 @@
+//! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
+
+use crate::data::{Real, Rows};
+use crate::linalg::{Kernel, on_this_processor};
+
+/// Numbers of a vector, and the most vectors of a panel.
+const LANES: usize = 4;
+const VECTORS: usize = 3;
+
+/// Components turned on their side: column after column, panels of a few features, zeros where there are no more.
+#[derive(Debug, Clone)]
+pub(super) struct Turned {
+    k: usize,
+    d: usize,
+    /// Vectors of a panel.
+    vectors: usize,
+    values: Vec<[f64; LANES]>,
+}
+
+impl Turned {
+    /// Of K x D components.
+    pub fn new(components: &[f64], k: usize, d: usize) -> Self {
+        let panels = k.div_ceil(VECTORS * LANES).max(1);
+        let vectors = k.div_ceil(panels * LANES);
+        let mut values = vec![[0.0; LANES]; panels * d * vectors];
+        for feature in 0..k {
+            let (panel, within) = (feature / (vectors * LANES), feature % (vectors * LANES));
+            for j in 0..d {
+                values[(panel * d + j) * vectors + within / LANES][within % LANES] = components[feature * d + j];
+            }
+        }
+        Turned { k, d, vectors, values }
+    }
+
+    /// c = A x of every row, column after column: one number per row for each feature; and |x|^2.
+    pub fn along<T: Real>(&self, rows: Rows<T>, c: &mut [f64], squares: &mut [f64]) {
+        on_this_processor(Along { turned: self, rows, c, squares });
+    }
+}
+
+struct Along<'a, T> {
+    turned: &'a Turned,
+    rows: Rows<'a, T>,
+    c: &'a mut [f64],
+    squares: &'a mut [f64],
+}
+
+impl<T: Real> Kernel for Along<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) {
+        // So many rows side by side that their sums with a panel just stay in sixteen registers.
+        match self.turned.vectors {
+            0 => self.blocks::<FUSED, 0, 1>(),
+            1 => self.blocks::<FUSED, 1, 8>(),
+            2 => self.blocks::<FUSED, 2, 4>(),
+            _ => self.blocks::<FUSED, VECTORS, 3>(),
+        }
+    }
+}
+
+impl<T: Real> Along<'_, T> {
+    #[inline(always)]
+    fn blocks<const FUSED: bool, const V: usize, const ROWS: usize>(&mut self) {
+        let (n, k, d) = (self.rows.n_rows(), self.turned.k, self.turned.d);
+        let mut wide = vec![0.0; ROWS * d];
+        for first in (0..n).step_by(ROWS) {
+            let rows = ROWS.min(n - first);
+            let values = self.rows.slice(first, first + rows).values();
+            wide.iter_mut().zip(values).for_each(|(w, &x)| *w = x.into());
+            for row in 0..rows {
+                self.squares[first + row] = square::<FUSED>(&wide[row * d..(row + 1) * d]);
+            }
+            if V == 0 {
+                continue;
+            }
+            for (panel, values) in self.turned.values.chunks_exact(d * V).enumerate() {
+                let sums = sums_with::<FUSED, V, ROWS>(&wide, values, d);
+                for feature in panel * V * LANES..k.min((panel + 1) * V * LANES) {
+                    let within = feature - panel * V * LANES;
+                    for row in 0..rows {
+                        self.c[feature * n + first + row] = sums[row][within / LANES][within % LANES];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The products of the rows with the features of one panel.
+#[inline(always)]
+fn sums_with<const FUSED: bool, const V: usize, const ROWS: usize>(
+    wide: &[f64],
+    panel: &[[f64; LANES]],
+    d: usize,
+) -> [[[f64; LANES]; V]; ROWS] {
+    let mut sums = [[[0.0; LANES]; V]; ROWS];
+    let rows: [&[f64]; ROWS] = std::array::from_fn(|row| &wide[row * d..(row + 1) * d]);
+    let panel = &panel.as_chunks::<V>().0[..d];
+    for j in 0..d {
+        for row in 0..ROWS {
+            for v in 0..V {
+                for l in 0..LANES {
+                    sums[row][v][l] = multiply_add::<FUSED>(rows[row][j], panel[j][v][l], sums[row][v][l]);
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// x'x.
+#[inline(always)]
+fn square<const FUSED: bool>(x: &[f64]) -> f64 {
+    let mut sums = [0.0; 4 * LANES];
+    let (heads, tail) = x.as_chunks::<{ 4 * LANES }>();
+    for x in heads {
+        for l in 0..4 * LANES {
+            sums[l] = multiply_add::<FUSED>(x[l], x[l], sums[l]);
+        }
+    }
+    sums.iter().sum::<f64>() + tail.iter().map(|x| x * x).sum::<f64>()
+}
+
+#[inline(always)]
+fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// Adds rows to sums of theirs, K x D: where `after` has a feature that `before` has not, the row is added to its sum,
+/// where it is the other way round subtracted.
+pub(super) struct Moved<'a, T> {
+    pub rows: Rows<'a, T>,
+    /// The features of each row, in as many words as they take.
+    pub before: &'a [u64],
+    pub after: &'a [u64],
+    pub sums: &'a mut [f64],
+}
+
+impl<T: Real> Moved<'_, T> {
+    /// Adds them.
+    pub fn add(self) {
+        on_this_processor(self);
+    }
+}
+
+impl<T: Real> Kernel for Moved<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let d = self.rows.n_columns();
+        let stride = self.after.len() / self.rows.n_rows();
+        let words = self.before.chunks_exact(stride).zip(self.after.chunks_exact(stride));
+        for (row, (before, after)) in self.rows.iter().zip(words) {
+            for (word, (before, after)) in before.iter().zip(after).enumerate() {
+                let mut left = before ^ after;
+                while left != 0 {
+                    let bit = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    let sign = if after >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                    let sum = &mut self.sums[(word * 64 + bit) * d..][..d];
+                    sum.iter_mut().zip(row).for_each(|(s, &x)| *s += sign * x.into());
+                }
+            }
+        }
+    }
+}
+
+/// Adds to Z'Z, K x K, what rows change that had the features `before` and have those `after`: of 256 rows at a time each
+/// feature is four words of bits, and two features have as many rows in common as both have bits.
+pub(super) fn count_overlaps(before: &[u64], after: &[u64], k: usize, products: &mut [f64]) {
+    on_this_processor(Overlaps { before, after, k, products });
+}
+
+struct Overlaps<'a> {
+    before: &'a [u64],
+    after: &'a [u64],
+    k: usize,
+    products: &'a mut [f64],
+}
+
+impl Kernel for Overlaps<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let k = self.k;
+        let stride = k.div_ceil(64);
+        let (mut columns, mut counts) = (vec![[0u64; 4]; stride * 64], vec![0i64; k * k]);
+        for (before, after) in self.before.chunks(256 * stride).zip(self.after.chunks(256 * stride)) {
+            if before == after {
+                continue;
+            }
+            for (words, sign) in [(before, -1), (after, 1)] {
+                if words.iter().all(|word| *word == 0) {
+                    continue;
+                }
+                turn(words, stride, k.min(64), &mut columns);
+                for i in 0..k {
+                    for j in 0..=i {
+                        let common = (0..4).map(|w| i64::from((columns[i][w] & columns[j][w]).count_ones()));
+                        counts[i * k + j] += sign * common.sum::<i64>();
+                    }
+                }
+            }
+        }
+        for i in 0..k {
+            for j in 0..k {
+                self.products[i * k + j] += counts[i.max(j) * k + i.min(j)] as f64;
+            }
+        }
+    }
+}
+
+/// Words of up to 256 rows as words of features, of which the first `used` of each word are.
+#[inline(always)]
+fn turn(words: &[u64], stride: usize, used: usize, columns: &mut [[u64; 4]]) {
+    columns.fill([0; 4]);
+    for (quarter, words) in words.chunks(64 * stride).enumerate() {
+        for word in 0..stride {
+            let mut turned = [0u64; 64];
+            for (row, words) in words.chunks_exact(stride).enumerate() {
+                for (bit, turned) in turned[..used].iter_mut().enumerate() {
+                    *turned |= (words[word] >> bit & 1) << row;
+                }
+            }
+            for (column, turned) in columns[word * 64..].iter_mut().zip(turned) {
+                column[quarter] = turned;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dot;
+    use crate::random::{Stream, stream};
+    use crate::structure::Allocation;
+    use rand::RngExt;
+
+    #[test]
+    fn products_and_squares_are_those_of_plain_loops_for_any_shape() {
+        let mut rng = stream(1, Stream::Simulation);
+        for (n, d, k) in
+            [(1, 1, 1), (7, 5, 3), (9, 64, 10), (4, 17, 12), (11, 3, 4), (6, 3, 13), (5, 20, 30), (3, 4, 0)]
+        {
+            let x: Vec<f32> = (0..n * d).map(|_| rng.random::<f32>() - 0.5).collect();
+            let a: Vec<f64> = (0..k * d).map(|_| rng.random::<f64>() - 0.5).collect();
+            let wide: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
+            let (mut c, mut squares) = (vec![0.0; n * k], vec![0.0; n]);
+            for as_they_are in [true, false] {
+                let turned = Turned::new(&a, k, d);
+                if as_they_are {
+                    turned.along(Rows::new(&x, d).unwrap(), &mut c, &mut squares);
+                } else {
+                    turned.along(Rows::new(&wide, d).unwrap(), &mut c, &mut squares);
+                }
+                for row in 0..n {
+                    let x = &wide[row * d..(row + 1) * d];
+                    assert!((squares[row] - dot(x, x)).abs() < 1e-13);
+                    for i in 0..k {
+                        assert!((c[i * n + row] - dot(x, &a[i * d..(i + 1) * d])).abs() < 1e-13, "{n} {d} {k}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_and_overlaps_follow_rows_that_change() {
+        let mut rng = stream(2, Stream::Simulation);
+        for (n, d, k) in [(1, 1, 1), (70, 6, 5), (300, 3, 70)] {
+            let x: Vec<f32> = (0..n * d).map(|_| rng.random::<f32>() - 0.5).collect();
+            let rows = Rows::new(&x, d).unwrap();
+            let mut random = || Allocation::from_bools(n, k, (0..n * k).map(|_| rng.random::<bool>()));
+            let (mut none, mut before, mut after) = (Allocation::new(n, k), random(), random());
+            let (mut sums, mut products) = (vec![0.0; k * d], vec![0.0; k * k]);
+            for (before, after) in [(&mut none, &mut before.clone()), (&mut before, &mut after)] {
+                let (before, after) = (before.words_mut(), after.words_mut());
+                Moved { rows, before, after, sums: &mut sums }.add();
+                count_overlaps(before, after, k, &mut products);
+            }
+            for i in 0..k {
+                for j in 0..k {
+                    let common = (0..n).filter(|row| after.get(*row, i) && after.get(*row, j)).count();
+                    assert_eq!(products[i * k + j], common as f64);
+                }
+                for j in 0..d {
+                    let on = (0..n).filter(|row| after.get(*row, i));
+                    let sum: f64 = on.map(|row| f64::from(x[row * d + j])).sum();
+                    assert!((sums[i * d + j] - sum).abs() < 1e-12);
+                }
+            }
+        }
+    }
+}
