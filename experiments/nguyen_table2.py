@@ -8,7 +8,7 @@ split and merged too. The phones' traces of the paper may not be passed on: othe
 import logging
 
 import numpy as np
-from common import CHAINS, MIXTURES, ROW_BY_ROW, Experiment, column, group, labelled_sequences, score_cells, scores
+from common import CHAINS, MIXTURES, ROW_BY_ROW, Experiment, group, labelled_sequences, score_cells, scores
 from hmmlearn.hmm import GaussianHMM, MultinomialHMM
 from madbayes import DPMixture, InfiniteHMM
 
