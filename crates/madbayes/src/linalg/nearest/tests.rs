@@ -1,0 +1,99 @@
+//! The kernel against a plain loop in float64.
+
+use super::*;
+use crate::linalg::vector::Four;
+use crate::random::{Stream, stream};
+use rand::RngExt;
+
+/// Checks the kernel against a plain loop in float64, for clusters of size `scale` about far sites.
+fn check<T: Real>(n: usize, d: usize, k: usize, scale: f64) {
+    let mut rng = stream((n * 1000 + d * 10 + k) as u64, Stream::Simulation);
+    let mut draw = |count: usize, scale: f64| -> Vec<f64> {
+        let sites: Vec<f64> = (0..count).map(|_| f64::from(rng.random_range(-1..=1)) * 2.0).collect();
+        sites.iter().map(|site| site + scale * (rng.random::<f64>() - 0.5)).collect()
+    };
+    let reference: Vec<T> = draw(d, 1.0).into_iter().map(|v| T::from_f64(v + 100.0)).collect();
+    let values: Vec<T> = draw(n * d, scale).into_iter().map(|v| T::from_f64(v + 100.0)).collect();
+    let centres = FrozenCentres::<T>::new(draw(k * d, scale), d);
+    let rows = Rows::new(&values, d).unwrap();
+    let mut labels = vec![NO_LABEL; n];
+    centres.nearest(rows, &reference, &mut labels);
+    for (row, &label) in rows.iter().zip(&labels) {
+        let distance = |c: usize| -> f64 {
+            (0..d).map(|j| (row[j].into() - reference[j].into() - centres.offset(c)[j]).powi(2)).sum()
+        };
+        let least = (0..k).map(distance).fold(f64::INFINITY, f64::min);
+        let found = distance(label as usize);
+        assert!(found <= least * (1.0 + 1e-12), "{n} x {d}, {k} centres, scale {scale}: {found} {least}");
+    }
+}
+
+#[test]
+fn the_kernel_finds_the_nearest_centre_for_every_shape_and_scale() {
+    for n in [1, 7, 8, 15, 16, 17, 33, 100] {
+        for d in [1, 2, 3, 7, 8, 9, 16, 33] {
+            for k in [1, 2, 5, 6, 7, 12, 13, 50] {
+                for scale in [4.0, 1e-3, 1e-5] {
+                    check::<f32>(n, d, k, scale);
+                    check::<f64>(n, d, k, scale * scale);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn some_centres_are_searched_as_if_there_were_no_others() {
+    let mut rng = stream(5, Stream::Simulation);
+    let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| f64::from(rng.random_range(-4..=4))).collect() };
+    for d in [1, 3, 9] {
+        let (values, offsets) = (draw(70 * d), draw(40 * d));
+        let all = FrozenCentres::<f64>::new(offsets.clone(), d);
+        let rows = Rows::new(&values, d).unwrap();
+        let origin = vec![0.0; d];
+        let mut some = SomeCentres::default();
+        for names in [vec![7], vec![39, 0, 11, 12, 13], (5..30).rev().collect::<Vec<u32>>()] {
+            some.take(&all, names.iter().copied());
+            let mut labels = vec![NO_LABEL; 70];
+            let search = Search { some: Some(&some), ..Search::all(rows, &origin) };
+            on_this_processor(Nearest { centres: &all, search, labels: &mut labels });
+            for (row, label) in rows.iter().zip(labels) {
+                let distance = |k: &u32| offset_squared_distance(row, &vec![0.0; d], all.offset(*k as usize));
+                let nearest = names.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
+                assert_eq!(Some(&label), nearest);
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_distances_take_the_lowest_number() {
+    let centres = FrozenCentres::<f64>::new(vec![1.0, -1.0, 1.0, -1.0], 1);
+    let mut labels = vec![NO_LABEL; 3];
+    centres.nearest(Rows::new(&[0.0, 3.0, -3.0], 1).unwrap(), &[0.0], &mut labels);
+    assert_eq!(labels, [0, 0, 1]);
+}
+
+#[test]
+fn every_kind_of_processor_agrees_with_the_plain_kernel() {
+    // The narrow kernel without fused multiply-add is what an old processor runs.
+    let mut rng = stream(1, Stream::Simulation);
+    let values: Vec<f64> = (0..200 * 5).map(|_| rng.random()).collect();
+    let offsets: Vec<f64> = (0..20 * 5).map(|_| rng.random()).collect();
+    let centres = FrozenCentres::<f64>::new(offsets, 5);
+    let rows = Rows::new(&values, 5).unwrap();
+    let (mut best, mut plain) = (vec![NO_LABEL; 200], vec![NO_LABEL; 200]);
+    centres.nearest(rows, &[0.0; 5], &mut best);
+    let search = Search::all(rows, &[0.0; 5]);
+    // SAFETY: arrays of four need no special instructions.
+    unsafe {
+        match centres.panels.width {
+            6 => nearest_in_blocks::<Four<f64, false>, 6>(search, &centres, &mut plain, None),
+            8 => nearest_in_blocks::<Four<f64, false>, 8>(search, &centres, &mut plain, None),
+            10 => nearest_in_blocks::<Four<f64, false>, 10>(search, &centres, &mut plain, None),
+            12 => nearest_in_blocks::<Four<f64, false>, 12>(search, &centres, &mut plain, None),
+            _ => nearest_in_blocks::<Four<f64, false>, 4>(search, &centres, &mut plain, None),
+        }
+    }
+    assert_eq!(best, plain);
+}
