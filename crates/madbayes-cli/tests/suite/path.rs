@@ -185,8 +185,8 @@ fn text_of_a_small_path_is_this() {
                                          penalty
 
     1 cluster at penalty 2; the same number is optimal above 1
-    chosen by the data, confidence 1.00 of 1; next would be 2 (from 0.5 to 1)
-    no number stands out from rows without clusters but of the same covariance: 1.33 standard deviations below them in the loss explained (3 above count as evidence), 0 above in persistence (4 count)
+    chosen by the data, confidence 0.68 of 1; next would be 2 (from 0.5 to 1)
+    no number stands out from rows without clusters but of the same covariance: 1.33 standard deviations below them in the loss explained (3 above count as evidence), 1.26 above in persistence (4 count)
     seed 0
     ");
 }
