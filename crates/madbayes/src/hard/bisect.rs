@@ -1,16 +1,13 @@
 //! The best split of one cluster in two that a few steps of 2-means along its widest direction can find.
 
 use crate::data::{Data, Real};
-use crate::linalg::{Kernel, dot, on_this_processor, squared_distance};
+use crate::linalg::{Kernel, Lanes, Vector, dot, on_this_processor};
+use std::marker::PhantomData;
 
 /// Rows on which the direction is found; the split itself is of all rows.
 const SAMPLE: usize = 1024;
 const POWER_STEPS: usize = 6;
 const TWO_MEANS_STEPS: usize = 12;
-/// So few columns that their scatter costs less than multiplying with the rows at every step.
-const FEW_COLUMNS: usize = 16;
-/// Beyond one row in so many, sums are made anew.
-const MANY_CHANGES: usize = 6;
 
 /// A cluster cut in two.
 #[derive(Debug, Clone)]
@@ -43,130 +40,244 @@ impl<T: Real> Kernel for Bisect<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<Bisection> {
+        // SAFETY: this kernel runs with FUSED and WIDE.
+        unsafe {
+            match (FUSED, WIDE) {
+                (true, true) => self.split(Vectors::<<f64 as Lanes>::Wide>::here()),
+                (true, false) => self.split(Vectors::<<f64 as Lanes>::Narrow>::here()),
+                (false, _) => self.split(Vectors::<<f64 as Lanes>::Plain>::here()),
+            }
+        }
+    }
+}
+
+impl<T: Real> Bisect<'_, T> {
+    #[inline(always)]
+    fn split<V: Vector<Number = f64>>(&self, vectors: Vectors<V>) -> Option<Bisection> {
         let step = self.rows.len().div_ceil(SAMPLE);
-        let mut sample = Table::new(&self, self.rows.iter().step_by(step).copied());
+        let mut sample = Table::new(self, self.rows.iter().step_by(step), vectors);
         // A sample of equal rows says nothing about the others.
         if step > 1 && sample.farthest().1 == 0.0 {
-            sample = Table::new(&self, self.rows.iter().copied());
+            sample = Table::new(self, self.rows.iter(), vectors);
         }
         let (farthest, norm) = sample.farthest();
         if norm == 0.0 {
             return None;
         }
         // Two means: cut by a hyperplane, first through the mean, then halfway between the two means.
-        let mut plane = (sample.widest(farthest), 0.0);
+        let mut plane = Plane { normal: sample.widest(farthest, vectors), offset: 0.0 };
         let mut sides = Sides::default();
         let mut halves = Halves::default();
         for _ in 0..TWO_MEANS_STEPS {
-            let changed = sides.see(&sample, &plane);
-            halves.follow(&sample, &sides, &changed);
-            if changed.is_empty() || halves.is_one_sided() {
+            let changed = sides.cut(&sample, &plane, vectors);
+            halves.take(&sample, &sides);
+            if !changed || halves.is_one_sided() {
                 break;
             }
-            plane = halves.hyperplane();
+            halves.place_between(&mut plane);
         }
-        let mut leaving = Vec::new();
+        let mut parted = Parted::default();
         if step == 1 {
-            sides.see(&sample, &plane);
-            halves = Halves::new(&sample, &sides);
-            leaving.extend(sides.second(&sample));
+            sides.cut(&sample, &plane, vectors);
+            parted.add(&sample, &sides, vectors);
         } else {
-            halves = Halves::default();
             for rows in self.rows.chunks(SAMPLE) {
-                let table = Table::new(&self, rows.iter().copied());
-                sides.see(&table, &plane);
-                halves.add(&Halves::new(&table, &sides));
-                leaving.extend(sides.second(&table));
+                let table = Table::new(self, rows.iter(), vectors);
+                sides.cut(&table, &plane, vectors);
+                parted.add(&table, &sides, vectors);
             }
         }
-        if halves.is_one_sided() {
+        if parted.halves.is_one_sided() {
             // The farthest row against the rest: a split wherever there are two different rows.
-            leaving = vec![sample.numbers[farthest]];
-            halves = Halves::default();
+            parted = Parted::default();
             for rows in self.rows.chunks(SAMPLE) {
-                let table = Table::new(&self, rows.iter().copied());
-                sides.single_out(&table, leaving[0]);
-                halves.add(&Halves::new(&table, &sides));
+                let table = Table::new(self, rows.iter(), vectors);
+                sides.single_out(&table, sample.numbers[farthest], vectors);
+                parted.add(&table, &sides, vectors);
             }
-            if halves.is_one_sided() {
+            if parted.halves.is_one_sided() {
                 return None;
             }
         }
+        let Parted { halves, leaving, square } = parted;
         let gain = halves.gain();
         let [_, leaver] = &halves.sums;
-        let square = halves.squares + 2.0 * dot(leaver, self.mean) + halves.weights[1] * dot(self.mean, self.mean);
-        let offsets = halves.means().map(|m| m.iter().zip(self.mean).map(|(x, c)| x + c).collect());
+        let square = square + 2.0 * dot(leaver, self.mean) + halves.weights[1] * dot(self.mean, self.mean);
+        let offsets = [0, 1].map(|side| halves.mean(side).zip(self.mean).map(|(x, c)| x + c).collect());
         (gain > 0.0).then_some(Bisection { gain, leaving, offsets, weights: halves.weights, square })
     }
 }
 
-/// Deviations of some rows from the cluster's mean, column by column: then every loop goes along rows, whatever their width.
-struct Table {
-    numbers: Vec<u32>,
-    weights: Vec<f64>,
-    columns: Vec<f64>,
-    /// Squared distance of each row from the mean.
-    norms: Vec<f64>,
-    /// The sum of all rows with their weights.
-    total: Vec<f64>,
+/// Rows that are looked at together: what they have in one column are two or four vectors.
+const TILE: usize = 16;
+
+/// A sum in as many parts as the largest vector has.
+type Parts = [f64; 8];
+
+#[inline(always)]
+fn total(parts: &Parts) -> f64 {
+    ((parts[0] + parts[4]) + (parts[2] + parts[6])) + ((parts[1] + parts[5]) + (parts[3] + parts[7]))
 }
 
-/// Columns that are turned together: what a row has of them lies side by side.
-const TURNED: usize = 8;
+/// What the vectors of this processor do with tiles. Loops over arrays are left to half of a vector by the compiler.
+#[derive(Clone, Copy)]
+struct Vectors<V>(PhantomData<V>);
+
+impl<V: Vector<Number = f64>> Vectors<V> {
+    /// # Safety
+    /// Only in a kernel that runs with the instructions of V, into which all is inlined.
+    #[inline(always)]
+    unsafe fn here() -> Self {
+        Vectors(PhantomData)
+    }
+
+    /// parts += x y.
+    #[inline(always)]
+    fn add_products(self, parts: &mut Parts, x: &[f64; TILE], y: &[f64; TILE]) {
+        // SAFETY: who made `self` vouches for the instructions; no vector is longer than `parts`, and whole vectors fill a tile.
+        unsafe {
+            let mut sum = V::load(parts.as_ptr());
+            for i in (0..TILE).step_by(V::LANES) {
+                sum = V::load(x.as_ptr().add(i)).multiply_add(V::load(y.as_ptr().add(i)), sum);
+            }
+            sum.store(parts.as_mut_ptr());
+        }
+    }
+
+    /// The rows of a tile along a direction.
+    #[inline(always)]
+    fn along(self, tile: &[[f64; TILE]], direction: &[f64]) -> [f64; TILE] {
+        let mut along = [0.0; TILE];
+        // SAFETY: as above.
+        unsafe {
+            let mut sums = [V::splat(0.0); TILE / 4];
+            for (column, &x) in tile.iter().zip(direction) {
+                let x = V::splat(x);
+                for (i, sum) in sums[..TILE / V::LANES].iter_mut().enumerate() {
+                    *sum = V::load(column.as_ptr().add(i * V::LANES)).multiply_add(x, *sum);
+                }
+            }
+            for (i, sum) in sums[..TILE / V::LANES].iter().enumerate() {
+                sum.store(along.as_mut_ptr().add(i * V::LANES));
+            }
+        }
+        along
+    }
+
+    /// The squared length of each row of a tile.
+    #[inline(always)]
+    fn norms(self, tile: &[[f64; TILE]]) -> [f64; TILE] {
+        let mut norms = [0.0; TILE];
+        // SAFETY: as above.
+        unsafe {
+            let mut sums = [V::splat(0.0); TILE / 4];
+            for column in tile {
+                for (i, sum) in sums[..TILE / V::LANES].iter_mut().enumerate() {
+                    let x = V::load(column.as_ptr().add(i * V::LANES));
+                    *sum = x.multiply_add(x, *sum);
+                }
+            }
+            for (i, sum) in sums[..TILE / V::LANES].iter().enumerate() {
+                sum.store(norms.as_mut_ptr().add(i * V::LANES));
+            }
+        }
+        norms
+    }
+
+    /// x y, number by number.
+    #[inline(always)]
+    fn product(self, x: &[f64; TILE], y: &[f64; TILE]) -> [f64; TILE] {
+        let mut product = [0.0; TILE];
+        // SAFETY: as above.
+        unsafe {
+            for i in (0..TILE).step_by(V::LANES) {
+                let one = V::load(x.as_ptr().add(i)).multiply_add(V::load(y.as_ptr().add(i)), V::splat(0.0));
+                one.store(product.as_mut_ptr().add(i));
+            }
+        }
+        product
+    }
+
+    /// The weights of the rows whose numbers are above a limit, 0 for the others; and the largest difference from `before`.
+    #[inline(always)]
+    fn weights_above(self, numbers: &[f64; TILE], limit: f64, weights: &[f64; TILE], before: &mut [f64; TILE]) -> f64 {
+        let mut parts: Parts = [0.0; 8];
+        // SAFETY: as above.
+        unsafe {
+            let (zero, minus) = (V::splat(0.0), V::splat(-1.0));
+            let mut largest = zero;
+            for i in (0..TILE).step_by(V::LANES) {
+                let number = V::load(numbers.as_ptr().add(i));
+                let weight = number.where_greater(V::splat(limit), V::load(weights.as_ptr().add(i)), zero);
+                let change = V::load(before.as_ptr().add(i)).multiply_add(minus, weight);
+                largest = largest.larger(change).larger(change.multiply_add(minus, zero));
+                weight.store(before.as_mut_ptr().add(i));
+            }
+            largest.store(parts.as_mut_ptr());
+        }
+        parts.iter().fold(0.0, |largest, part| largest.max(*part))
+    }
+}
+
+/// Deviations of some rows from the cluster's mean, tile by tile and there column by column, filled up with rows of no weight: then
+/// every loop goes along rows, whatever their width.
+struct Table {
+    n_columns: usize,
+    numbers: Vec<u32>,
+    weights: Vec<[f64; TILE]>,
+    /// `n_columns` for each tile.
+    columns: Vec<[f64; TILE]>,
+    /// Squared distance of each row from the mean.
+    norms: Vec<[f64; TILE]>,
+    /// sum of w, and of w x in each column: as the sums on one side are made, so that all rows there leave nothing on the other.
+    weight: f64,
+    sums: Vec<f64>,
+}
 
 impl Table {
     #[inline(always)]
-    fn new<T: Real>(of: &Bisect<T>, numbers: impl Iterator<Item = u32>) -> Self {
-        let numbers: Vec<u32> = numbers.collect();
-        let (data, n, d) = (of.data, numbers.len(), of.data.n_columns());
-        let mut columns = vec![0.0; n * d];
-        for (block, columns) in columns.chunks_mut(n * TURNED).enumerate() {
-            let first = block * TURNED;
-            let width = columns.len() / n;
-            for (i, &row) in numbers.iter().enumerate() {
-                let row = &data.rows().row(row as usize)[first..first + width];
-                let middle = data.reference()[first..].iter().zip(&of.mean[first..]);
-                for (j, (&x, (&reference, mean))) in row.iter().zip(middle).enumerate() {
-                    columns[j * n + i] = x.into() - reference.into() - mean;
+    fn new<'a, T: Real, V: Vector<Number = f64>>(
+        of: &Bisect<T>,
+        rows: impl Iterator<Item = &'a u32>,
+        vectors: Vectors<V>,
+    ) -> Self {
+        let numbers: Vec<u32> = rows.copied().collect();
+        let (data, d, tiles) = (of.data, of.data.n_columns(), numbers.len().div_ceil(TILE));
+        let mut columns = vec![[0.0; TILE]; tiles * d];
+        let mut weights = vec![[0.0; TILE]; tiles];
+        let mut norms = vec![[0.0; TILE]; tiles];
+        let (mut weight, mut sums) = ([0.0; 8], vec![[0.0; 8]; d]);
+        for (t, numbers) in numbers.chunks(TILE).enumerate() {
+            let tile = &mut columns[t * d..(t + 1) * d];
+            for (i, &number) in numbers.iter().enumerate() {
+                weights[t][i] = data.weight(number as usize);
+                let middle = data.reference().iter().zip(of.mean);
+                let row = data.rows().row(number as usize).iter().zip(middle);
+                for (column, (&x, (&reference, mean))) in tile.iter_mut().zip(row) {
+                    column[i] = x.into() - reference.into() - mean;
                 }
             }
-        }
-        let weights: Vec<f64> = numbers.iter().map(|&row| data.weight(row as usize)).collect();
-        let mut norms = vec![0.0; n];
-        for column in columns.chunks_exact(n) {
-            for (norm, x) in norms.iter_mut().zip(column) {
-                *norm += x * x;
+            norms[t] = vectors.norms(tile);
+            vectors.add_products(&mut weight, &weights[t], &[1.0; TILE]);
+            for (column, sums) in tile.iter().zip(&mut sums) {
+                vectors.add_products(sums, column, &weights[t]);
             }
         }
-        let mut total = vec![0.0; d];
-        let table = Table { numbers, weights, columns, norms, total: Vec::new() };
-        table.sums(&table.weights, &mut total);
-        Table { total, ..table }
+        let (weight, sums) = (total(&weight), sums.iter().map(total).collect());
+        Table { n_columns: d, numbers, weights, columns, norms, weight, sums }
     }
 
+    /// The columns of each tile.
     #[inline(always)]
-    fn columns(&self) -> std::slice::ChunksExact<'_, f64> {
-        self.columns.chunks_exact(self.numbers.len())
-    }
-
-    /// Every row along a direction.
-    #[inline(always)]
-    fn along(&self, direction: &[f64], along: &mut Vec<f64>) {
-        along.clear();
-        along.resize(self.numbers.len(), 0.0);
-        // Loops stay in the kernel, where iterators with closures may not.
-        for (column, x) in self.columns().zip(direction) {
-            for (sum, c) in along.iter_mut().zip(column) {
-                *sum += x * c;
-            }
-        }
+    fn tiles(&self) -> std::slice::ChunksExact<'_, [f64; TILE]> {
+        self.columns.chunks_exact(self.n_columns)
     }
 
     /// The row with weight that is farthest from the mean, and its squared distance.
     #[inline(always)]
     fn farthest(&self) -> (usize, f64) {
         let mut best = (0, 0.0);
-        for (i, (&norm, &weight)) in self.norms.iter().zip(&self.weights).enumerate() {
+        for (i, (&norm, &weight)) in self.norms.as_flattened().iter().zip(self.weights.as_flattened()).enumerate() {
             if weight > 0.0 && norm > best.1 {
                 best = (i, norm);
             }
@@ -174,101 +285,115 @@ impl Table {
         best
     }
 
-    /// The direction along which the rows are widest, sought from that of row `first` by multiplying with their scatter, which is
-    /// made first where columns are few.
+    /// The direction along which the rows are widest, sought from that of row `first` by multiplying with their scatter.
     #[inline(always)]
-    fn widest(&self, first: usize) -> Vec<f64> {
-        let d = self.total.len();
-        let mut direction: Vec<f64> = self.columns().map(|column| column[first]).collect();
-        let mut scatter = vec![0.0; if d <= FEW_COLUMNS { d * d } else { 0 }];
-        let mut along = Vec::new();
-        for (i, of_column) in scatter.chunks_exact_mut(d).enumerate() {
-            along.clear();
-            along.extend_from_slice(&self.columns[i * self.numbers.len()..(i + 1) * self.numbers.len()]);
-            self.weigh(&mut along);
-            for (sum, column) in of_column.iter_mut().zip(self.columns()).take(i + 1) {
-                *sum = dot(column, &along);
-            }
-        }
-        for i in 0..d.min(scatter.len()) {
-            for j in i + 1..d {
-                scatter[i * d + j] = scatter[j * d + i];
-            }
-        }
-        let mut next = vec![0.0; d];
+    fn widest<V: Vector<Number = f64>>(&self, first: usize, vectors: Vectors<V>) -> Vec<f64> {
+        let d = self.n_columns;
+        let tile = &self.columns[first / TILE * d..(first / TILE + 1) * d];
+        let mut direction: Vec<f64> = tile.iter().map(|column| column[first % TILE]).collect();
+        let mut parts = vec![[0.0; 8]; d];
         for _ in 0..POWER_STEPS {
-            if scatter.is_empty() {
-                self.along(&direction, &mut along);
-                self.weigh(&mut along);
-                self.sums(&along, &mut next);
-            } else {
-                for (sum, of_column) in next.iter_mut().zip(scatter.chunks_exact(d)) {
-                    *sum = dot(of_column, &direction);
+            parts.fill([0.0; 8]);
+            for (tile, weights) in self.tiles().zip(&self.weights) {
+                let along = vectors.product(&vectors.along(tile, &direction), weights);
+                for (parts, column) in parts.iter_mut().zip(tile) {
+                    vectors.add_products(parts, column, &along);
                 }
             }
-            let length = dot(&next, &next).sqrt();
+            let length = parts.iter().map(|parts| total(parts) * total(parts)).sum::<f64>().sqrt();
             if length == 0.0 {
                 break;
             }
-            for (to, from) in direction.iter_mut().zip(&next) {
-                *to = from / length;
-            }
+            direction.iter_mut().zip(&parts).for_each(|(to, parts)| *to = total(parts) / length);
         }
         direction
     }
-
-    /// Multiplies a number for each row with the weight of the row.
-    #[inline(always)]
-    fn weigh(&self, numbers: &mut [f64]) {
-        for (number, weight) in numbers.iter_mut().zip(&self.weights) {
-            *number *= weight;
-        }
-    }
-
-    /// The sum of the rows with these weights.
-    #[inline(always)]
-    fn sums(&self, weights: &[f64], sums: &mut [f64]) {
-        for (sum, column) in sums.iter_mut().zip(self.columns()) {
-            *sum = dot(column, weights);
-        }
-    }
 }
 
-/// Which rows of a table are on the second side of a hyperplane.
+/// The points x with normal'x = offset.
+struct Plane {
+    normal: Vec<f64>,
+    offset: f64,
+}
+
+/// Which rows of a table are on the second side of a hyperplane, and their sums.
 #[derive(Default)]
 struct Sides {
-    second: Vec<bool>,
-    along: Vec<f64>,
+    /// The weight of each row there, 0 for those on the first side.
+    second: Vec<[f64; TILE]>,
+    /// On the second side: sum of w, and of w x in each column.
+    weight: Parts,
+    sums: Vec<Parts>,
 }
 
 impl Sides {
-    /// Looks on which side of a hyperplane (normal, offset) the rows are; those that were on another, all at the first look.
+    /// Cuts a table by a hyperplane; whether a row with weight is on another side than before.
     #[inline(always)]
-    fn see(&mut self, table: &Table, (normal, offset): &(Vec<f64>, f64)) -> Vec<usize> {
-        table.along(normal, &mut self.along);
-        let first_look = self.second.len() != self.along.len();
-        self.second.resize(self.along.len(), false);
-        let mut changed = Vec::new();
-        for (i, (second, along)) in self.second.iter_mut().zip(&self.along).enumerate() {
-            let is_second = along > offset;
-            if first_look || *second != is_second {
-                changed.push(i);
-            }
-            *second = is_second;
+    fn cut<V: Vector<Number = f64>>(&mut self, table: &Table, plane: &Plane, vectors: Vectors<V>) -> bool {
+        self.begin(table);
+        let mut change: f64 = 0.0;
+        for (t, tile) in table.tiles().enumerate() {
+            let along = vectors.along(tile, &plane.normal);
+            let second = &mut self.second[t];
+            change = change.max(vectors.weights_above(&along, plane.offset, &table.weights[t], second));
+            self.tally(table, t, vectors);
         }
-        changed
+        change > 0.0
     }
 
     /// One row on the second side.
     #[inline(always)]
-    fn single_out(&mut self, table: &Table, row: u32) {
-        self.second = table.numbers.iter().map(|n| *n == row).collect();
+    fn single_out<V: Vector<Number = f64>>(&mut self, table: &Table, row: u32, vectors: Vectors<V>) {
+        self.begin(table);
+        for (t, numbers) in table.numbers.chunks(TILE).enumerate() {
+            self.second[t] = [0.0; TILE];
+            for (i, _) in numbers.iter().enumerate().filter(|(_, number)| **number == row) {
+                self.second[t][i] = table.weights[t][i];
+            }
+            self.tally(table, t, vectors);
+        }
     }
 
-    /// The rows on the second side.
     #[inline(always)]
-    fn second(&self, table: &Table) -> impl Iterator<Item = u32> {
-        table.numbers.iter().zip(&self.second).filter(|(_, second)| **second).map(|(row, _)| *row)
+    fn begin(&mut self, table: &Table) {
+        self.second.resize(table.weights.len(), [0.0; TILE]);
+        self.sums.clear();
+        self.sums.resize(table.n_columns, [0.0; 8]);
+        self.weight = [0.0; 8];
+    }
+
+    /// Adds what the rows of a tile bring to the second side.
+    #[inline(always)]
+    fn tally<V: Vector<Number = f64>>(&mut self, table: &Table, t: usize, vectors: Vectors<V>) {
+        let second = &self.second[t];
+        vectors.add_products(&mut self.weight, second, &[1.0; TILE]);
+        let tile = &table.columns[t * table.n_columns..(t + 1) * table.n_columns];
+        for (sums, column) in self.sums.iter_mut().zip(tile) {
+            vectors.add_products(sums, column, second);
+        }
+    }
+}
+
+/// A split that is put together table by table.
+#[derive(Default)]
+struct Parted {
+    halves: Halves,
+    /// The rows on the second side, and their sum of w |x|^2.
+    leaving: Vec<u32>,
+    square: f64,
+}
+
+impl Parted {
+    #[inline(always)]
+    fn add<V: Vector<Number = f64>>(&mut self, table: &Table, sides: &Sides, vectors: Vectors<V>) {
+        self.halves.add(table, sides);
+        let mut square = [0.0; 8];
+        for (second, norms) in sides.second.iter().zip(&table.norms) {
+            vectors.add_products(&mut square, second, norms);
+        }
+        self.square += total(&square);
+        let rows = table.numbers.iter().zip(sides.second.as_flattened());
+        self.leaving.extend(rows.filter(|(_, weight)| **weight > 0.0).map(|(row, _)| *row));
     }
 }
 
@@ -277,57 +402,30 @@ impl Sides {
 struct Halves {
     sums: [Vec<f64>; 2],
     weights: [f64; 2],
-    /// sum of w |x|^2 on the second side.
-    squares: f64,
 }
 
 impl Halves {
+    /// Those of a table.
     #[inline(always)]
-    fn new(table: &Table, sides: &Sides) -> Self {
-        let mut second = table.weights.clone();
-        let mut weights = [0.0; 2];
-        for (weight, &is_second) in second.iter_mut().zip(&sides.second) {
-            weights[usize::from(is_second)] += *weight;
-            *weight = if is_second { *weight } else { 0.0 };
-        }
-        let mut on_second = vec![0.0; table.total.len()];
-        table.sums(&second, &mut on_second);
-        let mut on_first = table.total.clone();
-        for (first, second) in on_first.iter_mut().zip(&on_second) {
-            *first -= second;
-        }
-        Halves { sums: [on_first, on_second], weights, squares: dot(&table.norms, &second) }
+    fn take(&mut self, table: &Table, sides: &Sides) {
+        self.weights = [0.0; 2];
+        self.sums.iter_mut().for_each(Vec::clear);
+        self.add(table, sides);
     }
 
-    /// Follows rows that have changed sides; the squares stay behind.
+    /// Adds those of a table.
     #[inline(always)]
-    fn follow(&mut self, table: &Table, sides: &Sides, changed: &[usize]) {
-        if MANY_CHANGES * changed.len() > table.numbers.len() {
-            *self = Halves::new(table, sides);
-            return;
+    fn add(&mut self, table: &Table, sides: &Sides) {
+        let weight = total(&sides.weight);
+        self.weights[0] += table.weight - weight;
+        self.weights[1] += weight;
+        let [first, second] = &mut self.sums;
+        first.resize(table.n_columns, 0.0);
+        second.resize(table.n_columns, 0.0);
+        for (j, (all, parts)) in table.sums.iter().zip(&sides.sums).enumerate() {
+            first[j] += all - total(parts);
+            second[j] += total(parts);
         }
-        let n = table.numbers.len();
-        for &i in changed {
-            let (to, weight) = (usize::from(sides.second[i]), table.weights[i]);
-            self.weights[to] += weight;
-            self.weights[1 - to] -= weight;
-            for j in 0..table.total.len() {
-                let x = weight * table.columns[j * n + i];
-                self.sums[to][j] += x;
-                self.sums[1 - to][j] -= x;
-            }
-        }
-    }
-
-    /// Adds those of other rows.
-    #[inline(always)]
-    fn add(&mut self, other: &Halves) {
-        for side in 0..2 {
-            self.weights[side] += other.weights[side];
-            self.sums[side].resize(other.sums[side].len(), 0.0);
-            self.sums[side].iter_mut().zip(&other.sums[side]).for_each(|(s, x)| *s += x);
-        }
-        self.squares += other.squares;
     }
 
     /// Whether one of the sides has no weight.
@@ -336,24 +434,26 @@ impl Halves {
         self.weights[0] <= 0.0 || self.weights[1] <= 0.0
     }
 
+    /// The mean of one side.
     #[inline(always)]
-    fn means(&self) -> [Vec<f64>; 2] {
-        [0, 1].map(|side| self.sums[side].iter().map(|s| s / self.weights[side]).collect())
+    fn mean(&self, side: usize) -> impl Iterator<Item = f64> {
+        self.sums[side].iter().map(move |sum| sum / self.weights[side])
     }
 
-    /// Normal and offset of the hyperplane halfway between the means.
+    /// Puts a hyperplane halfway between the means.
     #[inline(always)]
-    fn hyperplane(&self) -> (Vec<f64>, f64) {
-        let [a, b] = self.means();
-        let cut = 0.5 * (dot(&b, &b) - dot(&a, &a));
-        (b.iter().zip(&a).map(|(b, a)| b - a).collect(), cut)
+    fn place_between(&self, plane: &mut Plane) {
+        plane.offset = 0.0;
+        for ((a, b), normal) in self.mean(0).zip(self.mean(1)).zip(&mut plane.normal) {
+            plane.offset += 0.5 * (b * b - a * a);
+            *normal = b - a;
+        }
     }
 
     #[inline(always)]
     fn gain(&self) -> f64 {
-        let [a, b] = self.means();
-        let [wa, wb] = self.weights;
-        wa * wb / (wa + wb) * squared_distance(&a, &b)
+        let [a, b] = self.weights;
+        a * b / (a + b) * self.mean(0).zip(self.mean(1)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()
     }
 }
 

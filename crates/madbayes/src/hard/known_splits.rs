@@ -3,7 +3,7 @@
 use super::bisect::{Bisection, bisect};
 use super::passes::{Run, State};
 use crate::data::Real;
-use crate::linalg::NO_LABEL;
+use crate::scan::Members;
 use crate::watch::Step;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ const KEPT: usize = 4;
 impl KnownSplits {
     /// The best split of every cluster; none once the watch has said stop.
     pub fn of<T: Real>(&mut self, run: &Run<T>, state: &State) -> Option<Vec<Split>> {
-        let members = members(state);
-        let keys: Vec<(u64, usize)> = members.iter().map(|rows| key(rows)).collect();
+        let members = Members::new(&state.labels, state.k());
+        let keys: Vec<(u64, usize)> = (0..members.k()).map(|k| key(members.of(k))).collect();
         let unknown: Vec<usize> = (0..keys.len()).filter(|&k| !self.splits.contains_key(&keys[k])).collect();
         let found = run.workers.map(unknown.len(), |i| {
             // Polled for every cluster, so that stopping does not wait for all of them.
             let k = unknown[i];
             let stopped = run.watch.step(&Step::Chunk).is_break();
-            (!stopped).then(|| bisect(run.data, &members[k], state.offset(k)).map(Arc::new))
+            (!stopped).then(|| bisect(run.data, members.of(k), state.offset(k)).map(Arc::new))
         });
         for (&k, split) in unknown.iter().zip(found) {
             self.splits.insert(keys[k], split?);
@@ -42,17 +42,6 @@ impl KnownSplits {
         }
         Some(splits)
     }
-}
-
-/// The rows of every cluster.
-fn members(state: &State) -> Vec<Vec<u32>> {
-    let mut members = vec![Vec::new(); state.k()];
-    for (row, &label) in state.labels.iter().enumerate() {
-        if label != NO_LABEL {
-            members[label as usize].push(row as u32);
-        }
-    }
-    members
 }
 
 /// A fingerprint of a set of rows: the sum of their numbers, each well mixed (SplitMix64), and how many there are.

@@ -65,10 +65,12 @@ impl<T: Real> Run<'_, T> {
             let Some(options) = self.options(state, &mut known) else { break };
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
+            } else if self.most_trials(state) == 0 {
+                break;
             } else if !state.converged {
                 // Trials are judged by what they do themselves.
                 self.settle(state, loose, self.passes_left(state));
-            } else if state.tried < self.trials && self.trial(state, &options) {
+            } else if self.trial(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else {
                 break;
@@ -121,11 +123,8 @@ impl<T: Real> Run<'_, T> {
     /// The most hopeful moves one by one, until one of them pays once the passes have settled.
     fn trial(&self, state: &mut State, options: &Options) -> bool {
         let before = state.objective(&self.goal);
-        let nearby = most_nearby(state.k());
-        let rows = self.data.n_rows() * nearby / state.k();
-        let work = (rows * self.data.n_columns() * nearby * TRIAL_PASSES) as f64;
-        let most = (TRIAL_WORK.min(self.trials - state.tried) / work).min(MOST_TRIALS) as usize;
-        for plan in self.hopeful_plans(state, options, most) {
+        let work = self.work_of_trial(state);
+        for plan in self.hopeful_plans(state, options, self.most_trials(state)) {
             state.tried += work;
             let mut changed = state.clone();
             let touched = self.apply(&mut changed, options, &plan);
@@ -144,6 +143,19 @@ impl<T: Real> Run<'_, T> {
             }
         }
         false
+    }
+
+    /// Multiply-adds of one trial.
+    fn work_of_trial(&self, state: &State) -> f64 {
+        let nearby = most_nearby(state.k());
+        let rows = self.data.n_rows() * nearby / state.k();
+        (rows * self.data.n_columns() * nearby * TRIAL_PASSES) as f64
+    }
+
+    /// How many trials may still be made.
+    fn most_trials(&self, state: &State) -> usize {
+        let work = TRIAL_WORK.min(self.trials - state.tried);
+        (work / self.work_of_trial(state)).min(MOST_TRIALS) as usize
     }
 
     /// The passes of a trial, given up once the objective is not to be expected below `target`.

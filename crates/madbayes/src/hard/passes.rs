@@ -97,6 +97,9 @@ impl State {
 
     /// Which centres have moved since the labels were assigned; none where to know it saves nothing.
     fn moved(&self) -> Option<Vec<bool>> {
+        if self.k() < STILL_CENTRES {
+            return None;
+        }
         let flags: Vec<bool> =
             self.offsets.chunks_exact(self.n_columns).map(|c| !self.assigned.contains(&fingerprint(c))).collect();
         let still = flags.iter().filter(|moved| !**moved).count();
@@ -105,6 +108,10 @@ impl State {
 
     /// Notes that the labels are as the present centres say.
     pub fn assigned_to_present_centres(&mut self) {
+        self.assigned.clear();
+        if self.k() < STILL_CENTRES {
+            return;
+        }
         self.assigned = self.offsets.chunks_exact(self.n_columns).map(fingerprint).collect();
     }
 

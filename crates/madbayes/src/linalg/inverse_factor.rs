@@ -3,7 +3,7 @@
 //! A factor stands column after column, padded with zeros to a multiple of four rows and columns: R y is then a sum of
 //! whole vectors. The inverse is kept rather than L because rows are scored far more often than moved.
 
-use super::processor::Kernel;
+use super::processor::{Kernel, multiply_add};
 
 /// Numbers handled at a time.
 const LANES: usize = 4;
@@ -117,11 +117,6 @@ fn transformed<const FUSED: bool>(
         take(block, sums);
     }
     (squares[0] + squares[2]) + (squares[1] + squares[3])
-}
-
-#[inline(always)]
-fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// Room for the vectors of a rank-one change.

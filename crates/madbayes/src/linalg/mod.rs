@@ -15,6 +15,6 @@ pub(crate) use eigen::symmetric_eigen;
 pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matrix_of, padded};
 pub use nearest::{FrozenCentres, NO_LABEL, SomeCentres};
 pub(crate) use nearest::{Reach, Search};
-pub(crate) use processor::{Kernel, on_this_processor};
+pub(crate) use processor::{Kernel, multiply_add, on_this_processor};
 pub(crate) use products::Products;
-pub(crate) use vector::Lanes;
+pub(crate) use vector::{Lanes, Vector};

@@ -289,13 +289,18 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     };
     // SAFETY: as above.
     let (above, below) = unsafe { (V::splat(number(1.0 + ROOT_ROUNDING)), V::splat(number(1.0 - ROOT_ROUNDING))) };
+    // SAFETY: as above.
+    let (tiny, minus_tiny, largest) = unsafe {
+        let [tiny, largest] = [f32::MIN_POSITIVE, f32::MAX].map(f64::from);
+        (V::splat(number(tiny)), V::splat(number(-tiny)), V::splat(number(largest)))
+    };
     let lanes = 2 * V::LANES;
     let mut block = vec![V::Number::default(); lanes * d];
     let mut copied = Vec::new();
     // Whole vectors of columns, the last filled up.
     let mut minus_reference: Vec<V::Number> = reference.iter().map(|r| number(-(*r).into())).collect();
     minus_reference.resize(d.next_multiple_of(V::LANES), V::Number::default());
-    let (mut indices, mut doubtful) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
+    let (mut indices, mut doubtful) = ([0; LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     let (mut within, mut beyond) = ([V::Number::default(); LARGEST_BLOCK], [V::Number::default(); LARGEST_BLOCK]);
     for (number_of_block, labels) in labels.chunks_mut(lanes).enumerate() {
         let first_row = number_of_block * lanes;
@@ -314,6 +319,7 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
             places[..lanes].iter_mut().enumerate().for_each(|(l, place)| *place = l * d);
             values = &copied;
         }
+        let mut any_doubt = false;
         // SAFETY: the caller vouches for the instructions; whole vectors can be read from all places.
         unsafe { turn::<V>(values, &places, &minus_reference, d, &mut block) };
         // SAFETY: `block` has d times `lanes` numbers, a panel d times PANEL, the arrays room for two vectors.
@@ -328,7 +334,7 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
             let mut best = [V::splat(V::Number::from_f64(f64::NEG_INFINITY)); 2];
             let mut second = best;
             // The index travels as a number of the same width, so that one comparison serves both; exact up to 2^24.
-            let mut index = [V::splat(V::Number::default()); 2];
+            let (mut index, mut number) = ([zero; 2], zero);
             for (first, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {
                 let first = first * PANEL;
                 let mut scores = [[V::splat(V::Number::default()); 2]; PANEL];
@@ -346,13 +352,13 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                     (x, c) = (x.add(lanes), c.add(PANEL));
                 }
                 for p in 0..PANEL {
-                    let number = V::splat(V::Number::from_f64((first + p) as f64));
                     for half in 0..2 {
                         let score = scores[p][half];
                         index[half] = score.where_greater(best[half], number, index[half]);
                         second[half] = second[half].larger(score.smaller(best[half]));
                         best[half] = best[half].larger(score);
                     }
+                    number = number.multiply_add(one, one);
                 }
             }
             for half in 0..2 {
@@ -361,33 +367,38 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 let distance = best[half].multiply_add(minus_two, norms[half]).larger(zero);
                 let doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
                 let gap = second[half].multiply_add(minus_one, best[half]);
-                index[half].store(indices.as_mut_ptr().add(half * V::LANES));
-                gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
+                index[half].store_whole(indices.as_mut_ptr().add(half * V::LANES));
+                if !gap.all_greater(doubt) {
+                    any_doubt = true;
+                    gap.where_greater(doubt, zero, one).store(doubtful.as_mut_ptr().add(half * V::LANES));
+                }
                 if reach.is_some() {
                     // |x - nearest|^2 and what it may be rounded by, |x - second|^2 less that.
-                    let upper = doubt.multiply_add(one, distance).square_root().multiply_add(above, zero);
+                    let upper = doubt.multiply_add(one, distance).square_root().multiply_add(above, tiny);
                     upper.store(within.as_mut_ptr().add(half * V::LANES));
                     let distance = second[half].multiply_add(minus_two, norms[half]);
                     let other_doubt = distance.multiply_add(one, norms[half]).multiply_add(rounding, zero);
                     let lower = other_doubt.multiply_add(minus_one, distance).larger(zero).square_root();
-                    let lower = gap.where_greater(doubt, lower.multiply_add(below, zero), zero);
-                    lower.store(beyond.as_mut_ptr().add(half * V::LANES));
+                    let lower = lower.multiply_add(below, minus_tiny).larger(zero).smaller(largest);
+                    gap.where_greater(doubt, lower, zero).store(beyond.as_mut_ptr().add(half * V::LANES));
                 }
             }
         }
-        for (l, label) in labels.iter_mut().enumerate() {
-            let index = indices[l].into() as u32;
-            *label = names.map_or(index, |names| names[index as usize]);
-            if doubtful[l] > V::Number::default() {
-                *label = centres.nearest_in_float64(rows.row(search.number(first_row + l)), reference, names);
+        match names {
+            None => labels.copy_from_slice(&indices[..labels.len()]),
+            Some(names) => labels.iter_mut().zip(indices).for_each(|(label, index)| *label = names[index as usize]),
+        }
+        if any_doubt {
+            for l in (0..labels.len()).filter(|l| doubtful[*l] > V::Number::default()) {
+                labels[l] = centres.nearest_in_float64(rows.row(search.number(first_row + l)), reference, names);
             }
+            doubtful = Default::default();
         }
         if let Some(Reach { nearest, others }) = &mut reach {
             let span = first_row..first_row + labels.len();
             let ends = nearest[span.clone()].iter_mut().zip(&mut others[span]);
             for ((nearest, other), (within, beyond)) in ends.zip(within.iter().zip(&beyond)) {
-                (*nearest, *other) = (V::Number::as_f32(*within) + f32::MIN_POSITIVE, V::Number::as_f32(*beyond));
-                *other = (*other - f32::MIN_POSITIVE).clamp(0.0, f32::MAX);
+                (*nearest, *other) = (within.as_f32(), beyond.as_f32());
             }
         }
     }

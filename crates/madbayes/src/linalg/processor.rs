@@ -12,6 +12,12 @@ pub(crate) trait Kernel {
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Self::Output;
 }
 
+/// a b + c: in a kernel that runs with FUSED one instruction, elsewhere with FUSED a slow call.
+#[inline(always)]
+pub(crate) fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
 /// Runs `kernel` with the best instructions available.
 pub(crate) fn on_this_processor<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]

@@ -33,6 +33,10 @@ pub trait Vector: Copy {
     unsafe fn square_root(self) -> Self;
     /// The numbers of both in turns: a0 b0 a1 b1 .., the first half and the second.
     unsafe fn interleave(self, other: Self) -> [Self; 2];
+    /// Whether self > other in all lanes.
+    unsafe fn all_greater(self, other: Self) -> bool;
+    /// Writes whole numbers, which are at least 0 and below 2^31.
+    unsafe fn store_whole(self, to: *mut u32);
 }
 
 /// The vectors of a number type: with 64-byte registers, with 32-byte registers, and on any processor.
@@ -103,6 +107,15 @@ impl<T: Real, const FUSED: bool> Vector for Four<T, FUSED> {
         let (a, b) = (self.0, other.0);
         [Four([a[0], b[0], a[1], b[1]]), Four([a[2], b[2], a[3], b[3]])]
     }
+    #[inline(always)]
+    unsafe fn all_greater(self, other: Self) -> bool {
+        (0..4).all(|l| self.0[l] > other.0[l])
+    }
+    #[inline(always)]
+    unsafe fn store_whole(self, to: *mut u32) {
+        // SAFETY: the caller vouches for room for four numbers.
+        unsafe { to.cast::<[u32; 4]>().write_unaligned(self.0.map(|x| x.into() as u32)) }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -110,11 +123,12 @@ mod x86 {
     use super::{Four, Lanes, Vector};
     use std::arch::x86_64::*;
 
-    /// One vector type by its instructions; the last two are what `where_greater` does with (self, other, yes, no) and `interleave`
-    /// with (self, other).
+    /// One vector type by its instructions; the last four are what `where_greater` does with (self, other, yes, no), `interleave`
+    /// and `all_greater` with (self, other), and `store_whole` with (self, to).
     macro_rules! vector {
         ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $min:ident, $max:ident,
-         $sqrt:ident, |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr) => {
+         $sqrt:ident, |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr,
+         |$high:ident, $low:ident| $all:expr, |$whole:ident, $to:ident| $store_whole:expr) => {
             impl Vector for $vector {
                 type Number = $number;
                 const LANES: usize = $lanes;
@@ -165,6 +179,18 @@ mod x86 {
                     // SAFETY: the caller runs on a processor with these instructions.
                     unsafe { $turns }
                 }
+                #[inline(always)]
+                unsafe fn all_greater(self, $low: Self) -> bool {
+                    let $high = self;
+                    // SAFETY: the caller runs on a processor with these instructions.
+                    unsafe { $all }
+                }
+                #[inline(always)]
+                unsafe fn store_whole(self, $to: *mut u32) {
+                    let $whole = self;
+                    // SAFETY: as above, and the caller vouches for the memory.
+                    unsafe { $store_whole }
+                }
             }
         };
     }
@@ -177,27 +203,35 @@ mod x86 {
             |a, b| {
                 let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
                 [_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high)]
-            });
+            },
+            |a, b| _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GT_OQ>(a, b)) == 0xff,
+            |x, to| _mm256_storeu_si256(to.cast(), _mm256_cvttps_epi32(x)));
         vector!(__m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd, _mm256_min_pd, _mm256_max_pd,
             _mm256_sqrt_pd, |a, b, yes, no| _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GT_OQ>(a, b)),
             |a, b| {
                 let (low, high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
                 [_mm256_permute2f128_pd::<0x20>(low, high), _mm256_permute2f128_pd::<0x31>(low, high)]
-            });
+            },
+            |a, b| _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_GT_OQ>(a, b)) == 0xf,
+            |x, to| _mm_storeu_si128(to.cast(), _mm256_cvttpd_epi32(x)));
         vector!(__m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, _mm512_min_ps, _mm512_max_ps,
             _mm512_sqrt_ps, |a, b, yes, no| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b), no, yes),
             |a, b| {
                 let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
                 let high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
                 [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
-            });
+            },
+            |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b) == 0xffff,
+            |x, to| _mm512_storeu_si512(to.cast(), _mm512_cvttps_epi32(x)));
         vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_min_pd, _mm512_max_pd,
             _mm512_sqrt_pd, |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes),
             |a, b| {
                 let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
                 let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
                 [_mm512_permutex2var_pd(a, low, b), _mm512_permutex2var_pd(a, high, b)]
-            });
+            },
+            |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b) == 0xff,
+            |x, to| _mm256_storeu_si256(to.cast(), _mm512_cvttpd_epi32(x)));
     }
 
     impl Lanes for f32 {

@@ -1,7 +1,7 @@
 //! Assignment of every row to its nearest centre, with the tallies the next centres are made of (Broderick 2013, Sec. 2).
 
 use super::bounds::{Bound, up};
-use super::nearby::{NEIGHBOURS, nearest_nearby};
+use super::nearby::{NEIGHBOURS, Neighbourhoods};
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
 use crate::data::{CHUNK, Data, Real};
@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 
 /// Rows beyond the penalty that one chunk may report.
 const FAR_ROWS: usize = 32;
+
+/// Rows whose nearest centres are sought nearby before they change hands: what is found is forgotten then.
+const STRETCH: usize = 64 * CHUNK;
 
 /// A row that would rather pay the penalty than its distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -94,28 +97,33 @@ impl<T: Real> Assign<'_, T> {
         tallies: &mut Tallies,
     ) -> ControlFlow<(), Changes> {
         let Assign { data, centres, sought, penalty, workers, watch } = *self;
-        let known = match sought {
-            Sought::Nearby => nearest_nearby(data, centres, labels, workers),
-            _ => Vec::new(),
-        };
+        let around = matches!(sought, Sought::Nearby).then(|| Neighbourhoods::new(centres, workers));
         let mut total = Changes::default();
         let mut bounds = bounds.map(|bounds| bounds.chunks_mut(CHUNK));
-        let parts = labels.chunks_mut(CHUNK).map(|labels| (labels, bounds.as_mut().and_then(Iterator::next))).collect();
-        scan_parts(
-            data,
-            CHUNK,
-            parts,
-            workers,
-            watch,
-            |chunk, (labels, bounds): &mut (&mut [u32], Option<&mut [Bound]>)| {
-                let bounds = bounds.as_deref_mut();
-                on_this_processor(AssignChunk { chunk, centres, sought, known: &known, penalty, labels, bounds })
-            },
-            |(changes, carried)| {
-                tallies.follow(&carried);
-                total.merge(changes);
-            },
-        )?;
+        for (stretch, labels) in labels.chunks_mut(STRETCH).enumerate() {
+            let first_row = stretch * STRETCH;
+            let rows = data.rows().slice(first_row, first_row + labels.len());
+            let known = around.as_ref().map_or_else(Vec::new, |a| a.nearest(rows, data.reference(), labels, workers));
+            let bounds = || bounds.as_mut().and_then(Iterator::next);
+            let parts = labels.chunks_mut(CHUNK).zip(std::iter::repeat_with(bounds)).collect();
+            scan_parts(
+                data,
+                first_row,
+                CHUNK,
+                parts,
+                workers,
+                watch,
+                |chunk, (labels, bounds): &mut (&mut [u32], Option<&mut [Bound]>)| {
+                    let (bounds, known) = (bounds.as_deref_mut(), known.get(chunk.first_row - first_row..));
+                    let known = known.unwrap_or_default();
+                    on_this_processor(AssignChunk { chunk, centres, sought, known, penalty, labels, bounds })
+                },
+                |(changes, carried)| {
+                    tallies.follow(&carried);
+                    total.merge(changes);
+                },
+            )?;
+        }
         ControlFlow::Continue(total)
     }
 }
@@ -181,7 +189,7 @@ struct AssignChunk<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
     sought: Sought<'a, T>,
-    /// The nearest centres of all rows of the data, where they were sought nearby.
+    /// The nearest centres of these rows and more, where they were sought nearby.
     known: &'a [u32],
     penalty: f64,
     labels: &'a mut [u32],
@@ -194,7 +202,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (Changes, Carried) {
         let Chunk { first_row, rows, weights, reference } = self.chunk;
-        let AssignChunk { centres, sought, known, penalty, labels, mut bounds, .. } = self;
+        let AssignChunk { centres, sought, known, penalty, labels, bounds, .. } = self;
         let n_rows = labels.len();
         let mut changes = Changes::default();
         let mut carried = Carried::new(centres.n_centres(), reference);
@@ -209,7 +217,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 }
                 Sought::Nearby => {
                     changes.measured = n_rows * (NEIGHBOURS + 1).min(centres.n_centres());
-                    nearest.copy_from_slice(&known[first_row..first_row + n_rows]);
+                    nearest.copy_from_slice(&known[..n_rows]);
                 }
                 Sought::All => {
                     changes.measured = n_rows * centres.n_centres();
@@ -218,28 +226,30 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 }
             }
         }
+        let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
+        let distance = |n: usize, k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize));
         for (n, (label, nearest)) in labels.iter_mut().zip(nearest).enumerate() {
-            let weight = weights.map_or(1.0, |w| w[n]);
-            let distance_to = |k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize));
-            let (mut upper, mut lower) = (within[n], others[n]);
-            if *label != nearest {
-                let here = if *label == NO_LABEL { f64::INFINITY } else { distance_to(*label) };
-                if *label == NO_LABEL || distance_to(nearest) < here {
-                    // SAFETY: this kernel runs with FUSED.
-                    unsafe { carried.carry::<T, FUSED>(rows.row(n), weight, *label, nearest) };
-                    *label = nearest;
-                    changes.changed += 1;
-                } else {
-                    // A row that stays although another centre is as near has nothing to spare.
-                    (upper, lower) = (up(here.sqrt() as f32), 0.0);
-                }
+            if *label == nearest {
+                continue;
             }
-            if weight * f64::from(upper) * f64::from(upper) > penalty {
-                changes.note_if_far(first_row + n, weight * distance_to(*label), penalty);
+            let here = if *label == NO_LABEL { f64::INFINITY } else { distance(n, *label) };
+            if *label == NO_LABEL || distance(n, nearest) < here {
+                // SAFETY: this kernel runs with FUSED.
+                unsafe { carried.carry::<T, FUSED>(rows.row(n), weight(n), *label, nearest) };
+                *label = nearest;
+                changes.changed += 1;
+            } else {
+                // A row that stays although another centre is as near has nothing to spare.
+                (within[n], others[n]) = (up(here.sqrt() as f32), 0.0);
             }
-            if let Some(bounds) = &mut bounds {
-                bounds[n] = Bound { upper, lower };
+        }
+        for (n, &upper) in within.iter().enumerate() {
+            if weight(n) * f64::from(upper) * f64::from(upper) > penalty {
+                changes.note_if_far(first_row + n, weight(n) * distance(n, labels[n]), penalty);
             }
+        }
+        for (bound, (&upper, &lower)) in bounds.into_iter().flatten().zip(within.iter().zip(&others)) {
+            *bound = Bound { upper, lower };
         }
         changes.keep_farthest();
         (changes, carried)

@@ -147,6 +147,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
     let parts = labels.chunks_mut(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
         data,
+        0,
         size,
         parts,
         workers,

@@ -2,12 +2,14 @@
 
 mod assign;
 mod bounds;
+mod members;
 mod nearby;
 mod tallies;
 
 pub(crate) use assign::{Assign, MovedCentres, Sought};
 pub use assign::{Changes, FarRow, assign};
 pub(crate) use bounds::{Bound, Shifts, assign_within_bounds};
+pub(crate) use members::Members;
 pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
 pub use tallies::Tallies;
 
@@ -43,12 +45,14 @@ pub fn scan<T: Real, S: Send, R: Send>(
     merge: impl FnMut(R),
 ) -> ControlFlow<()> {
     let parts = row_state.chunks_mut(CHUNK).collect();
-    scan_parts(data, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
+    scan_parts(data, 0, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
 }
 
-/// The same with chunks of `size` rows, where the state of rows is already cut into one part for each of them.
+/// The same from one row on with chunks of `size` rows, where the state of rows is already cut into one part for each of them.
+#[expect(clippy::too_many_arguments, reason = "which rows, in which parts, and what becomes of them")]
 fn scan_parts<T: Real, P: Send, R: Send>(
     data: &Data<T>,
+    first_row: usize,
     size: usize,
     mut parts: Vec<P>,
     workers: &Workers,
@@ -62,7 +66,7 @@ fn scan_parts<T: Real, P: Send, R: Send>(
             if watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let start = (first_chunk + i) * size;
+            let start = first_row + (first_chunk + i) * size;
             let end = (start + size).min(data.n_rows());
             let chunk = Chunk {
                 first_row: start,

@@ -1,6 +1,7 @@
 //! The nearest centre of every row among those near its own: what a row may change to when centres have moved a little.
 
-use crate::data::{Data, Real};
+use super::Members;
+use crate::data::{Real, Rows};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 
@@ -10,49 +11,58 @@ pub(super) const NEIGHBOURS: usize = 16;
 /// From so many centres on it pays: each cluster's rows are copied and measured in blocks, filled or not.
 pub(crate) const PAYS_FROM: usize = 6 * NEIGHBOURS;
 
-/// For every row the nearest of its own centre and the centres nearest to that.
-pub(super) fn nearest_nearby<T: Real>(
-    data: &Data<T>,
-    centres: &FrozenCentres<T>,
-    labels: &[u32],
-    workers: &Workers,
-) -> Vec<u32> {
-    let k = centres.n_centres();
-    let mut members = vec![Vec::new(); k];
-    labels.iter().enumerate().for_each(|(row, &label)| members[label as usize].push(row as u32));
-    let products = Products::new(centres.offsets(), data.n_columns());
-    let found = workers.map(k, |own| {
-        on_this_processor(AmongNeighbours { data, centres, products: &products, own, rows: &members[own] })
-    });
-    let mut nearest = vec![NO_LABEL; labels.len()];
-    for (rows, found) in members.iter().zip(found) {
-        rows.iter().zip(found).for_each(|(&row, label)| nearest[row as usize] = label);
+/// Which centres are near each of them.
+pub(super) struct Neighbourhoods<'a, T> {
+    centres: &'a FrozenCentres<T>,
+    /// Each centre and those nearest to it.
+    names: Vec<Vec<u32>>,
+}
+
+impl<'a, T: Real> Neighbourhoods<'a, T> {
+    pub fn new(centres: &'a FrozenCentres<T>, workers: &Workers) -> Self {
+        let k = centres.n_centres();
+        let products = Products::new(centres.offsets(), centres.offset(0).len());
+        let names = workers.map(k, |own| {
+            let gap = |j: usize| (products.gap(own, j), j as u32);
+            let mut others: Vec<(f64, u32)> = (0..k).filter(|&j| j != own).map(gap).collect();
+            // Of equally near ones the lowest numbers.
+            if others.len() > NEIGHBOURS {
+                others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            }
+            let near = others.iter().take(NEIGHBOURS).map(|(_, j)| *j);
+            let mut names: Vec<u32> = near.chain([own as u32]).collect();
+            names.sort_unstable();
+            names
+        });
+        Neighbourhoods { centres, names }
     }
-    nearest
+
+    /// For every row with its label the nearest of its own centre and the centres nearest to that.
+    pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &[u32], workers: &Workers) -> Vec<u32> {
+        let members = Members::new(labels, self.names.len());
+        let found = workers.map(members.k(), |own| {
+            on_this_processor(AmongNeighbours {
+                rows,
+                reference,
+                centres: self.centres,
+                names: &self.names[own],
+                members: members.of(own),
+            })
+        });
+        let mut nearest = vec![NO_LABEL; labels.len()];
+        for (own, found) in found.into_iter().enumerate() {
+            members.of(own).iter().zip(found).for_each(|(&row, label)| nearest[row as usize] = label);
+        }
+        nearest
+    }
 }
 
 struct AmongNeighbours<'a, T> {
-    data: &'a Data<'a, T>,
+    rows: Rows<'a, T>,
+    reference: &'a [T],
     centres: &'a FrozenCentres<T>,
-    products: &'a Products,
-    own: usize,
-    rows: &'a [u32],
-}
-
-impl<T: Real> AmongNeighbours<'_, T> {
-    /// Its own centre and the nearest to it; of equally near ones the lowest numbers.
-    fn neighbours(&self) -> Vec<u32> {
-        let k = self.centres.n_centres();
-        let gap = |j: usize| (self.products.gap(self.own, j), j as u32);
-        let mut others: Vec<(f64, u32)> = (0..k).filter(|&j| j != self.own).map(gap).collect();
-        if others.len() > NEIGHBOURS {
-            others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        }
-        let near = others.iter().take(NEIGHBOURS).map(|(_, j)| *j);
-        let mut names: Vec<u32> = near.chain([self.own as u32]).collect();
-        names.sort_unstable();
-        names
-    }
+    names: &'a [u32],
+    members: &'a [u32],
 }
 
 impl<T: Real> Kernel for AmongNeighbours<'_, T> {
@@ -60,17 +70,13 @@ impl<T: Real> Kernel for AmongNeighbours<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<u32> {
-        let mut nearest = vec![self.own as u32; self.rows.len()];
+        let AmongNeighbours { rows, reference, centres, names, members } = self;
+        let mut nearest = vec![NO_LABEL; members.len()];
         let mut some = SomeCentres::default();
-        some.take(self.centres, self.neighbours().into_iter());
-        let search = Search {
-            rows: self.data.rows(),
-            numbers: Some(self.rows),
-            reference: self.data.reference(),
-            some: Some(&some),
-        };
+        some.take(centres, names.iter().copied());
+        let search = Search { rows, numbers: Some(members), reference, some: Some(&some) };
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { self.centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, None) };
+        unsafe { centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, None) };
         nearest
     }
 }
@@ -78,7 +84,7 @@ impl<T: Real> Kernel for AmongNeighbours<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Rows;
+    use crate::data::Data;
     use crate::linalg::offset_squared_distance;
     use crate::random::{Stream, stream};
     use rand::RngExt;
@@ -98,7 +104,9 @@ mod tests {
             let gap = |a: u32, b: u32| {
                 crate::linalg::squared_distance(centres.offset(a as usize), centres.offset(b as usize))
             };
-            let found = nearest_nearby(&data, &centres, &labels, &Workers::new(2));
+            let workers = Workers::new(2);
+            let around = Neighbourhoods::new(&centres, &workers);
+            let found = around.nearest(data.rows(), data.reference(), &labels, &workers);
             for n in 0..700 {
                 let own = labels[n];
                 let mut near: Vec<u32> = (0..40).collect();

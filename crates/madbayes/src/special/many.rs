@@ -1,6 +1,6 @@
 //! Log gamma and x log x of many numbers at once, in vector instructions (Stirling's series; fdlibm's logarithm).
 
-use crate::linalg::{Kernel, on_this_processor};
+use crate::linalg::{Kernel, multiply_add, on_this_processor};
 
 const LANES: usize = 8;
 type Block = [f64; LANES];
@@ -171,11 +171,6 @@ fn ln_block<const FUSED: bool>(x: &Block) -> Block {
         value[l] = multiply_add::<FUSED>(k, LN_2_HIGH, f - (half - low));
     }
     value
-}
-
-#[inline(always)]
-fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, on_this_processor};
+use crate::linalg::{Kernel, multiply_add, on_this_processor};
 
 /// Numbers of a vector, and the most vectors of a panel.
 const LANES: usize = 4;
@@ -121,11 +121,6 @@ fn square<const FUSED: bool>(x: &[f64]) -> f64 {
         }
     }
     sums.iter().sum::<f64>() + tail.iter().map(|x| x * x).sum::<f64>()
-}
-
-#[inline(always)]
-fn multiply_add<const FUSED: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// Adds rows to sums of theirs, K x D: where `after` has a feature that `before` has not, the row is added to its sum,
