@@ -1,6 +1,6 @@
 //! Chromium: for the tests that open reports, and for `cargo xtask screenshots`, which makes the pictures of them in docs/.
 
-use crate::{cargo, root, run, target};
+use crate::{cargo, program, root, run, target};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,7 +53,7 @@ pub fn screenshots() -> Result<()> {
     let chromium =
         find_or_install().context("there is no Chromium here, and it could not be installed: install it first")?;
     cargo(&["build", "--package", "madbayes-cli"])?;
-    let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
+    let program = program("debug", "madbayes");
     let folder = target("screenshots");
     std::fs::create_dir_all(&folder)?;
     run(Command::new(&program).args(["demo", "--dir"]).arg(&folder))?;

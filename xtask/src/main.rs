@@ -86,16 +86,18 @@ fn test() -> Result<()> {
     let begin = Instant::now();
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    cargo(&["clippy", "--package", "madbayes-cli", "--no-default-features", "--", "-D", "warnings"])?;
+    // Always the whole workspace: a package by itself would build what it depends on once more, with fewer features.
+    cargo(&["clippy", "--workspace", "--no-default-features", "--", "-D", "warnings"])?;
     cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    cargo(&["test", "--doc", "--workspace"])?;
-    for example in stems("examples", "rs")? {
-        cargo(&["run", "--quiet", "--package", "madbayes", "--example", &example])?;
-    }
     if has_nextest() {
         cargo(&["nextest", "run", "--workspace"])?;
     } else {
         cargo(&["test", "--workspace", "--lib", "--bins", "--tests"])?;
+    }
+    cargo(&["test", "--doc", "--workspace"])?;
+    cargo(&["build", "--workspace", "--bins", "--examples"])?;
+    for example in stems("examples", "rs")? {
+        run(&mut Command::new(program("debug/examples", &example)))?;
     }
     python_tests()?;
     if !root().join("../shared/data").is_dir() {
@@ -144,8 +146,6 @@ fn python_tests() -> Result<()> {
     let wheel = wheel(&[])?;
     let python = install(&wheel, "test")?;
     run(Command::new(&python).args(["-m", "mypy"]))?;
-    cargo(&["build", "--quiet", "--package", "madbayes-cli"])?;
-    let program = target("debug").join(format!("madbayes{}", std::env::consts::EXE_SUFFIX));
     if browser::find_or_install().is_none() {
         eprintln!("SKIPPED: the tests that open reports, since there is no Chromium and it could not be installed");
     }
@@ -161,7 +161,7 @@ fn python_tests() -> Result<()> {
         "madbayes",
         "python/tests",
     ]);
-    run(tests.env("MADBAYES_PROGRAM", program))?;
+    run(tests.env("MADBAYES_PROGRAM", program("debug", "madbayes")))?;
     try_alone(&wheel)
 }
 
@@ -202,6 +202,11 @@ fn try_alone(wheel: &Path) -> Result<()> {
 
 fn target(name: &str) -> PathBuf {
     root().join("target").join(name)
+}
+
+/// A program that was built.
+fn program(folder: &str, name: &str) -> PathBuf {
+    target(folder).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// A virtual environment with these packages; the path of its interpreter.
