@@ -107,12 +107,12 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 counts = count_rows(rows) if weights is None else count_rows(rows).weighted(weights)
                 learned = _core.fit_counts(counts, self._columns(), options, progress)
             else:
-                learned = _core.fit(rows, weights, options, progress)
+                learned = _core.fit(rows, weights, self._columns(), options, progress)
         keep_run(self, rows, begin, options["seed"], weights)
-        self._learn(learned, options["seed"])
+        self._learn(learned)
         return self
 
-    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+    def _learn(self, learned: dict[str, Any]) -> None:
         """Keeps what a fit found; an interrupted one is kept too, then raised."""
         self.labels_ = learned["labels"]
         self.cluster_centers_ = learned["centres"]
@@ -123,27 +123,12 @@ class _Centres(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.converged_ = learned["converged"]
         self._n_features_out = len(self.cluster_centers_)
         self._units = None
-        if self._of_counts():
-            self._model = learned["model"]
-        else:
-            self._model = self._round_model(learned, seed)
+        self._model = learned["model"]
+        if not self._of_counts():
+            self._weights = learned["weights"]
         raise_if_interrupted(learned)
         if not self.converged_:
             warn_unconverged(f"not converged within max_iter={self.max_iter} passes: raise max_iter or tol")
-
-    def _round_model(self, learned: dict[str, Any], seed: int) -> _core.Model:
-        """The model of clusters that are compared by squared distance."""
-        self._weights = learned["weights"]
-        return _core.Model(
-            self._columns(),
-            self.cluster_centers_,
-            learned["reference"],
-            learned["penalty"],
-            learned["sizes"],
-            learned["losses"],
-            learned["objective"],
-            seed,
-        )
 
     def _assign(self, X: Any) -> tuple[Labels, Floats]:
         check_is_fitted(self)
@@ -430,14 +415,14 @@ class DPMeans(_Centres):
         tags.input_tags.sparse = tags.input_tags.positive_only = self.divergence == "kullback-leibler"
         return tags
 
-    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+    def _learn(self, learned: dict[str, Any]) -> None:
         self.n_clusters_ = len(learned["centres"])
         self.penalty_ = float("nan") if learned["penalty"] is None else learned["penalty"]
         self.penalty_range_ = learned["penalty_range"]
         self.confidence_ = learned["confidence"]
         self.runners_up_ = learned["runners_up"]
         self.objective_ = learned["objective"]
-        super()._learn(learned, seed)
+        super()._learn(learned)
 
     @available_if(_takes_batches)
     def partial_fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -468,10 +453,10 @@ class DPMeans(_Centres):
         options = self._options()
         if state is not None and options["penalty"] is None and options["n_clusters"] is None:
             options["penalty"] = self.penalty_
-        learned = stream.update(rows, weights_of(sample_weight, len(rows)), options)
+        learned = stream.update(rows, weights_of(sample_weight, len(rows)), self._columns(), options)
         self._stream_state = stream.state()
         keep_run(self, rows, begin, options["seed"], weights_of(sample_weight, len(rows)))
-        self._learn(learned, options["seed"])
+        self._learn(learned)
         return self
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:  # noqa: D102
@@ -545,8 +530,8 @@ class KMeans(_Centres):
             raise ValueError("n_clusters must be an integer of at least 1, got None: DPMeans finds the number by itself")
         return {**self._common_options(self.n_clusters), "plain_k_means": True}
 
-    def _learn(self, learned: dict[str, Any], seed: int) -> None:
+    def _learn(self, learned: dict[str, Any]) -> None:
         found = len(learned["centres"])
         if found < self.n_clusters:
             warn_unconverged(f"only {found} distinct rows, so {found} clusters instead of {self.n_clusters}")
-        super()._learn(learned, seed)
+        super()._learn(learned)

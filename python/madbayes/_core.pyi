@@ -14,7 +14,9 @@ Labels: TypeAlias = NDArray[np.int32]
 Bits: TypeAlias = NDArray[np.bool_]
 Progress: TypeAlias = Callable[[int, int, int, float], object] | None
 
-def fit(x: Matrix, sample_weight: Floats | None, options: dict[str, Any], progress: Progress) -> dict[str, Any]: ...
+def fit(
+    x: Matrix, sample_weight: Floats | None, columns: Sequence[str], options: dict[str, Any], progress: Progress
+) -> dict[str, Any]: ...
 
 def cluster_path(
     x: Matrix, sample_weight: Floats | None, options: dict[str, Any], progress: Progress
@@ -33,17 +35,6 @@ def report_features(
 def model_kind(bytes: bytes) -> str: ...
 
 class Model:
-    def __new__(
-        cls,
-        columns: Sequence[str],
-        centres: Floats,
-        reference: Sequence[float],
-        penalty: float | None,
-        sizes: Sequence[int],
-        losses: Sequence[float],
-        objective: float,
-        seed: int,
-    ) -> Model: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
     def to_bytes(self) -> bytes: ...
@@ -82,7 +73,9 @@ class CovariancesModel:
 
 class Stream:
     def __new__(cls, n_columns: int) -> Stream: ...
-    def update(self, x: Matrix, sample_weight: Floats | None, options: dict[str, Any]) -> dict[str, Any]: ...
+    def update(
+        self, x: Matrix, sample_weight: Floats | None, columns: Sequence[str], options: dict[str, Any]
+    ) -> dict[str, Any]: ...
     @property
     def weight(self) -> float: ...
     def state(self) -> tuple[Floats, Floats, Floats]: ...

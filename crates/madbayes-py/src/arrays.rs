@@ -1,6 +1,7 @@
 //! NumPy arrays as rows, and the library's errors as Python's.
 
 use madbayes::data::{Data, Real, Rows};
+use madbayes::parallel::Workers;
 use madbayes::structure::Allocation;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -45,13 +46,26 @@ pub fn rows<'a, T: Real + numpy::Element>(array: &'a PyReadonlyArray2<'_, T>) ->
     Rows::new(values, columns).map_err(value_error)
 }
 
+/// Numbers from which on a look at all of them is worth a second thread.
+const MANY: usize = 1 << 22;
+
 /// Rows with their weights, checked.
 pub fn data<'a, T: Real + numpy::Element>(
     array: &'a PyReadonlyArray2<'_, T>,
     weights: Option<&'a PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<Data<'a, T>> {
-    let weights = weights.map(|w| w.as_slice()).transpose()?;
-    Data::weighted(rows(array)?, weights).map_err(value_error)
+    data_on(array, weights, 1)
+}
+
+/// The same by several threads (0: one per processor), where there is much to look at.
+pub fn data_on<'a, T: Real + numpy::Element>(
+    array: &'a PyReadonlyArray2<'_, T>,
+    weights: Option<&'a PyReadonlyArray1<'_, f64>>,
+    threads: usize,
+) -> PyResult<Data<'a, T>> {
+    let (rows, weights) = (rows(array)?, weights.map(|w| w.as_slice()).transpose()?);
+    let workers = if rows.values().len() < MANY { Workers::serial() } else { Workers::new(threads) };
+    Data::weighted_on(rows, weights, &workers).map_err(value_error)
 }
 
 /// What the library's arguments are called in Python.

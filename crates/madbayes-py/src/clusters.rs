@@ -1,6 +1,6 @@
 //! DP-means, K-means, their models and streams.
 
-use crate::arrays::{Matrix, data, labels, matrix, rows, value_error, with_matrix};
+use crate::arrays::{Matrix, data, data_on, labels, matrix, rows, value_error, with_matrix};
 use crate::path::{interval, runners_up};
 use crate::watching::{listen, listen_here};
 use madbayes::data::{Data, Real};
@@ -119,20 +119,21 @@ fn fit<'py>(
     py: Python<'py>,
     x: Matrix<'py>,
     sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    columns: Vec<String>,
     options: Options<'py>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let parameters = options.parameters()?;
     let (rule, plain) = (options.rule()?, options.plain_k_means);
     with_matrix!(x, |array| {
-        let data = data(array, sample_weight.as_ref())?;
+        let data = data_on(array, sample_weight.as_ref(), parameters.threads)?;
         let given = rule.is_none() && matches!(parameters.goal, Goal::Penalty { .. });
         let (fitted, interrupted) = if given && parameters.is_serial(&data) {
             listen_here(py, progress, |watch| fit_data(&data, parameters, None, plain, watch))?
         } else {
             listen(py, progress, |watch| fit_data(&data, parameters, rule, plain, watch))?
         };
-        as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
+        as_dictionary(py, &fitted.map_err(value_error)?, columns, options.seed, interrupted)
     })
 }
 
@@ -168,15 +169,19 @@ fn fit_data<T: Real>(
     }
 }
 
-fn as_dictionary<'py>(py: Python<'py>, fitted: &Fitted, interrupted: bool) -> PyResult<Bound<'py, PyDict>> {
+fn as_dictionary<'py>(
+    py: Python<'py>,
+    fitted: &Fitted,
+    columns: Vec<String>,
+    seed: u64,
+    interrupted: bool,
+) -> PyResult<Bound<'py, PyDict>> {
     let fit = &fitted.fit;
     let out = PyDict::new(py);
+    out.set_item("model", Bound::new(py, Model(ClusterModel::new(fit, columns, None, fitted.penalty, seed)))?)?;
     out.set_item("labels", labels(py, &fit.labels))?;
     out.set_item("centres", matrix(py, &fit.centres, fit.n_columns)?)?;
-    out.set_item("reference", PyArray1::from_slice(py, &fit.reference))?;
-    out.set_item("sizes", &fit.sizes)?;
     out.set_item("weights", PyArray1::from_slice(py, &fit.weights))?;
-    out.set_item("losses", PyArray1::from_slice(py, &fit.losses))?;
     out.set_item("penalty", fitted.penalty)?;
     out.set_item("penalty_range", fitted.penalties.map(interval))?;
     out.set_item("confidence", fitted.choice.as_ref().map(|choice| choice.confidence))?;
@@ -195,23 +200,6 @@ struct Model(ClusterModel);
 
 #[pymethods]
 impl Model {
-    /// From what an estimator has learned.
-    #[new]
-    #[allow(clippy::too_many_arguments, reason = "the fields of the model file")]
-    fn new(
-        columns: Vec<String>,
-        centres: PyReadonlyArray2<'_, f64>,
-        reference: Vec<f64>,
-        penalty: Option<f64>,
-        sizes: Vec<usize>,
-        losses: Vec<f64>,
-        objective: f64,
-        seed: u64,
-    ) -> Self {
-        let centres = centres.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
-        Model(ClusterModel { columns, standardise: None, centres, reference, penalty, sizes, losses, objective, seed })
-    }
-
     /// From the bytes of a model file.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
@@ -286,6 +274,7 @@ impl Stream {
         py: Python<'py>,
         x: Matrix<'py>,
         sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+        columns: Vec<String>,
         options: Options<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut parameters = options.parameters()?;
@@ -307,7 +296,7 @@ impl Stream {
                 }
                 Ok(fitted)
             })?;
-            as_dictionary(py, &fitted.map_err(value_error)?, interrupted)
+            as_dictionary(py, &fitted.map_err(value_error)?, columns, options.seed, interrupted)
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::linalg::{Kernel, on_this_processor};
+use crate::parallel::Workers;
 use std::fmt::{Debug, Display};
 
 mod sealed {
@@ -150,6 +151,8 @@ impl<'a, T: Real> Rows<'a, T> {
 
 /// Rows and columns that are looked at together.
 const BLOCK: usize = 256;
+/// Rows that one thread looks at.
+const PART: usize = 1 << 16;
 const LANES: usize = 8;
 
 /// What one look at all rows tells of each column.
@@ -158,6 +161,25 @@ struct Columns<T> {
     sums: Vec<f64>,
     low: Vec<T>,
     high: Vec<T>,
+}
+
+impl<T: Real> Columns<T> {
+    /// Part by part, put together in order.
+    fn of(rows: Rows<T>, workers: &Workers) -> Self {
+        let mut parts = workers
+            .map(rows.n_rows().div_ceil(PART), |i| {
+                let rows = rows.slice(i * PART, ((i + 1) * PART).min(rows.n_rows()));
+                on_this_processor(Look { rows })
+            })
+            .into_iter();
+        let first = parts.next().unwrap_or(Columns { sums: Vec::new(), low: Vec::new(), high: Vec::new() });
+        parts.fold(first, |mut all, part| {
+            all.sums.iter_mut().zip(part.sums).for_each(|(sum, more)| *sum += more);
+            all.low.iter_mut().zip(part.low).for_each(|(low, x)| *low = if x < *low { x } else { *low });
+            all.high.iter_mut().zip(part.high).for_each(|(high, x)| *high = if x > *high { x } else { *high });
+            all
+        })
+    }
 }
 
 struct Look<'a, T> {
@@ -238,6 +260,11 @@ impl<'a, T: Real> Data<'a, T> {
 
     /// The same with row weights: a weight of 2 counts a row twice, 0 ignores it.
     pub fn weighted(rows: Rows<'a, T>, weights: Option<&'a [f64]>) -> Result<Self> {
+        Self::weighted_on(rows, weights, &Workers::serial())
+    }
+
+    /// The same, looked at by several threads.
+    pub fn weighted_on(rows: Rows<'a, T>, weights: Option<&'a [f64]>, workers: &Workers) -> Result<Self> {
         let d = rows.n_columns();
         let mut total_weight = rows.n_rows() as f64;
         if let Some(weights) = weights {
@@ -281,7 +308,7 @@ impl<'a, T: Real> Data<'a, T> {
                 ));
             }
         }
-        let Columns { sums, low, high } = on_this_processor(Look { rows });
+        let Columns { sums, low, high } = Columns::of(rows, workers);
         if sums.iter().any(|sum| !sum.is_finite()) {
             check_finite(rows)?;
         }
