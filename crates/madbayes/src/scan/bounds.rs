@@ -143,7 +143,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
     watch: &dyn Watch,
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
-    let size = CHUNK * (data.n_chunks() / PARTS).clamp(1, MOST_CHUNKS);
+    let size = CHUNK * data.n_chunks().div_ceil(PARTS).clamp(1, MOST_CHUNKS);
     let parts = labels.chunks_mut(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
         data,
