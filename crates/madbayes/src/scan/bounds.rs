@@ -59,8 +59,9 @@ struct Surroundings {
     half_gap: f32,
     /// Distance to the nearest that is new; infinite if none is.
     to_new: f32,
-    /// Those that a row of this one may be nearer to, nearest first, with their distances.
-    near: Vec<(f32, u32)>,
+    /// Those that a row of this one may be nearer to, nearest first. Their distances are measured again where they are asked for: all
+    /// of them would take as much memory as the bounds, where clusters are many and overlap.
+    near: Vec<u32>,
 }
 
 impl Shifts {
@@ -95,6 +96,12 @@ impl Shifts {
     }
 }
 
+/// No more than the distance of two centres.
+#[inline(always)]
+fn gap(here: &[f64], there: &[f64]) -> f32 {
+    down(squared_distance(here, there).sqrt() as f32)
+}
+
 struct LookAround<'a> {
     centres: &'a [f64],
     d: usize,
@@ -114,7 +121,7 @@ impl Kernel for LookAround<'_> {
             if j == self.i {
                 continue;
             }
-            let gap = down(squared_distance(here, there).sqrt() as f32);
+            let gap = gap(here, there);
             half_gap = half_gap.min(0.5 * gap);
             if j >= self.known {
                 to_new = to_new.min(gap);
@@ -123,8 +130,8 @@ impl Kernel for LookAround<'_> {
                 near.push((gap, j as u32));
             }
         }
-        near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Surroundings { half_gap, to_new, near }
+        near.sort_by(|a: &(f32, u32), b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        Surroundings { half_gap, to_new, near: near.iter().map(|(_, j)| *j).collect() }
     }
 }
 
@@ -207,14 +214,15 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
             let label = group[0].label;
             let near = &self.shifts.around[label as usize].near;
             let reach = 2.0 * group.iter().map(Open::upper).fold(0.0, f32::max);
-            let within = near.partition_point(|(gap, _)| *gap <= reach);
+            let gap_to = |j: u32| gap(self.centres.offset(label as usize), self.centres.offset(j as usize));
+            let within = near.partition_point(|&j| gap_to(j) <= reach);
             if (group.len().next_multiple_of(BLOCK) + BLOCK) * (within + 1) >= group.len() * self.centres.n_centres() {
                 others.extend_from_slice(group);
                 continue;
             }
             // Centres farther away are no nearer than their distance from this one, less the row's.
-            let beyond = near.get(within).map_or(reach, |(gap, _)| *gap);
-            some.take(self.centres, near[..within].iter().map(|(_, j)| *j).chain([label]));
+            let beyond = near.get(within).map_or(reach, |&j| gap_to(j));
+            some.take(self.centres, near[..within].iter().copied().chain([label]));
             changes.measured += group.len() * (within + 1);
             // SAFETY: this kernel runs with FUSED and WIDE.
             unsafe {
