@@ -30,6 +30,11 @@ class Estimator(BaseEstimator):
             return X
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", reset=reset)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a fit came to its end: one that failed may have left the number of columns behind."""
+        seen = {"n_features_in_", "feature_names_in_"}
+        return any(name.endswith("_") and not name.startswith("__") and name not in seen for name in vars(self))
+
     def _columns(self) -> list[str]:
         """The names of the columns, or their numbers from 1."""
         names = getattr(self, "feature_names_in_", None)

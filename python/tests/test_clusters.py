@@ -316,3 +316,13 @@ def test_warnings_point_to_the_users_line(blobs):
     with pytest.warns(ConvergenceWarning) as caught:
         make_pipeline(StandardScaler(), DPMeans(penalty=0.01, max_iter=1, n_init=1)).fit(blobs[0])
     assert caught[0].filename == __file__
+
+
+def test_a_bad_cell_is_named_and_leaves_nothing_that_looks_fitted():
+    X = np.ones((5, 2), dtype=np.float32)
+    X[3, 1] = np.nan
+    model = DPMeans(penalty=1.0)
+    with pytest.raises(ValueError, match=r"row 3, column 1 \(counted from 0\) is NaN"):
+        model.fit(X)
+    with pytest.raises(NotFittedError):
+        model.predict(X[:2])

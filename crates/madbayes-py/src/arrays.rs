@@ -54,18 +54,22 @@ pub fn data<'a, T: Real + numpy::Element>(
     array: &'a PyReadonlyArray2<'_, T>,
     weights: Option<&'a PyReadonlyArray1<'_, f64>>,
 ) -> PyResult<Data<'a, T>> {
-    data_on(array, weights, 1)
+    let weights = weights.map(|w| w.as_slice()).transpose()?;
+    Data::weighted(rows(array)?, weights).map_err(value_error)
 }
 
 /// The same by several threads (0: one per processor), where there is much to look at.
 pub fn data_on<'a, T: Real + numpy::Element>(
+    py: Python<'_>,
     array: &'a PyReadonlyArray2<'_, T>,
     weights: Option<&'a PyReadonlyArray1<'_, f64>>,
     threads: usize,
 ) -> PyResult<Data<'a, T>> {
     let (rows, weights) = (rows(array)?, weights.map(|w| w.as_slice()).transpose()?);
-    let workers = if rows.values().len() < MANY { Workers::serial() } else { Workers::new(threads) };
-    Data::weighted_on(rows, weights, &workers).map_err(value_error)
+    if rows.values().len() < MANY {
+        return Data::weighted(rows, weights).map_err(value_error);
+    }
+    py.detach(|| Data::weighted_on(rows, weights, &Workers::new(threads))).map_err(value_error)
 }
 
 /// What the library's arguments are called in Python.

@@ -126,7 +126,7 @@ fn fit<'py>(
     let parameters = options.parameters()?;
     let (rule, plain) = (options.rule()?, options.plain_k_means);
     with_matrix!(x, |array| {
-        let data = data_on(array, sample_weight.as_ref(), parameters.threads)?;
+        let data = data_on(py, array, sample_weight.as_ref(), parameters.threads)?;
         let given = rule.is_none() && matches!(parameters.goal, Goal::Penalty { .. });
         let (fitted, interrupted) = if given && parameters.is_serial(&data) {
             listen_here(py, progress, |watch| fit_data(&data, parameters, None, plain, watch))?

@@ -151,8 +151,8 @@ impl<'a, T: Real> Rows<'a, T> {
 
 /// Rows and columns that are looked at together.
 const BLOCK: usize = 256;
-/// Rows that one thread looks at.
-const PART: usize = 1 << 16;
+/// Numbers that one thread looks at.
+const PART: usize = 1 << 20;
 const LANES: usize = 8;
 
 /// What one look at all rows tells of each column.
@@ -166,12 +166,12 @@ struct Columns<T> {
 impl<T: Real> Columns<T> {
     /// Part by part, put together in order.
     fn of(rows: Rows<T>, workers: &Workers) -> Self {
-        let mut parts = workers
-            .map(rows.n_rows().div_ceil(PART), |i| {
-                let rows = rows.slice(i * PART, ((i + 1) * PART).min(rows.n_rows()));
-                on_this_processor(Look { rows })
-            })
-            .into_iter();
+        let size = (PART / rows.n_columns()).max(BLOCK);
+        let look = |i: usize| {
+            let rows = rows.slice(i * size, ((i + 1) * size).min(rows.n_rows()));
+            on_this_processor(Look { rows })
+        };
+        let mut parts = workers.map(rows.n_rows().div_ceil(size), look).into_iter();
         let first = parts.next().unwrap_or(Columns { sums: Vec::new(), low: Vec::new(), high: Vec::new() });
         parts.fold(first, |mut all, part| {
             all.sums.iter_mut().zip(part.sums).for_each(|(sum, more)| *sum += more);
@@ -484,6 +484,23 @@ mod tests {
     fn float32_has_its_own_limits() {
         assert!(error_of(&[1e18f32, 0.0], 1).contains("float32 squares overflow"));
         assert!(error_of(&[1e-20f32, 0.0], 1).contains("float32 squares vanish"));
+    }
+
+    #[test]
+    fn several_threads_see_what_one_sees() {
+        for d in [1, 3, 6000] {
+            let n = 2 * (PART / d).max(BLOCK) + 5;
+            let mut values: Vec<f32> = (0..n * d).map(|i| ((i * 7919) % 1009) as f32 - 77.0).collect();
+            let rows = Rows::new(&values, d).unwrap();
+            let (one, three) = (Data::new(rows).unwrap(), Data::weighted_on(rows, None, &Workers::new(3)).unwrap());
+            assert_eq!((one.reference(), one.ranges()), (three.reference(), three.ranges()));
+            let mean: f64 = (0..n).map(|i| f64::from(values[i * d])).sum::<f64>() / n as f64;
+            assert!((f64::from(one.reference()[0]) - mean).abs() < 1e-3, "{} {mean}", one.reference()[0]);
+            values[n * d - 1] = f32::NAN;
+            let error =
+                Data::weighted_on(Rows::new(&values, d).unwrap(), None, &Workers::new(3)).unwrap_err().to_string();
+            assert!(error.contains(&format!("row {}, column {} (counted from 0) is NaN", n - 1, d - 1)), "{error}");
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ impl<T: Real> Run<'_, T> {
             if self.certain_moves(state, &options) {
                 self.settle(state, loose, PASSES_BETWEEN_MOVES.min(self.passes_left(state)));
             } else if self.most_trials(state) == 0 {
+                // Nothing but certain moves can follow: the passes below settle for good, and look for these again.
                 break;
             } else if !state.converged {
                 // Trials are judged by what they do themselves.

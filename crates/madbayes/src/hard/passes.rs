@@ -106,7 +106,7 @@ impl State {
         (still >= STILL_CENTRES && 2 * still >= flags.len()).then_some(flags)
     }
 
-    /// Notes that the labels are as the present centres say.
+    /// Notes that the labels are as the present centres say, where there are enough of them to ask later.
     pub fn assigned_to_present_centres(&mut self) {
         self.assigned.clear();
         if self.k() < STILL_CENTRES {

@@ -334,7 +334,7 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
             let mut best = [V::splat(V::Number::from_f64(f64::NEG_INFINITY)); 2];
             let mut second = best;
             // The index travels as a number of the same width, so that one comparison serves both; exact up to 2^24.
-            let (mut index, mut number) = ([zero; 2], zero);
+            let (mut index, mut name) = ([zero; 2], zero);
             for (first, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {
                 let first = first * PANEL;
                 let mut scores = [[V::splat(V::Number::default()); 2]; PANEL];
@@ -354,11 +354,11 @@ unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 for p in 0..PANEL {
                     for half in 0..2 {
                         let score = scores[p][half];
-                        index[half] = score.where_greater(best[half], number, index[half]);
+                        index[half] = score.where_greater(best[half], name, index[half]);
                         second[half] = second[half].larger(score.smaller(best[half]));
                         best[half] = best[half].larger(score);
                     }
-                    number = number.multiply_add(one, one);
+                    name = name.multiply_add(one, one);
                 }
             }
             for half in 0..2 {

@@ -1,4 +1,4 @@
-//! Vectors of numbers as the processor has them: just the operations that the nearest-centre kernel needs.
+//! Vectors of numbers as the processor has them: just the operations that nearest centres, seeds and splits need.
 //!
 //! Plain loops over arrays are at the mercy of the compiler here: a small change elsewhere made the kernel 12 times
 //! slower. With the instructions named, the scores stay in registers.
@@ -9,7 +9,7 @@ use crate::data::Real;
 ///
 /// # Safety
 /// All operations need the processor's instructions for the type: call them only inside a kernel that
-/// [`on_this_processor`](super::on_this_processor) runs with them. `load` and `store` touch `LANES` numbers.
+/// [`on_this_processor`](super::on_this_processor) runs with them. `load`, `store` and `store_whole` touch `LANES` numbers.
 pub trait Vector: Copy {
     /// Its numbers.
     type Number: Real;

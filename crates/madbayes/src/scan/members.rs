@@ -13,10 +13,11 @@ pub(crate) struct Members {
 impl Members {
     /// Of rows with these labels, sorted by counting; rows without a label are nowhere.
     pub fn new(labels: &[u32], k: usize) -> Self {
-        let mut starts = vec![0; k + 1];
+        let mut starts = vec![0; k];
         for &label in labels.iter().filter(|label| **label != NO_LABEL) {
             starts[label as usize] += 1;
         }
+        starts.push(0);
         let mut end = 0;
         for start in &mut starts {
             end += *start;

@@ -38,17 +38,23 @@ fn seek<T: Real>(
 ) -> Vec<f64> {
     let step = data.n_rows().div_ceil(sample);
     let rows: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
-    let sample = Sample::new(data, &rows, step as f64);
+    let mut sample = Sample::new(data, &rows, step as f64);
     let weight = Shares::new(sample.weights.clone());
     if weight.total() <= 0.0 {
         return super::mean_offset(data);
     }
     let mut seeds = vec![weight.draw(rng)];
-    let (mut pays, mut best, mut lower) = (weight.clone(), weight.clone(), weight);
-    best.rows.fill(f64::INFINITY);
-    sample.beside(seeds[0], &best, &mut pays);
+    let mut pays = sample.beside_all(&seeds);
+    // What rows would pay beside the best candidate so far, and beside another.
+    let (mut best, mut lower) = (pays.clone(), pays.clone());
     while seeds.len() < goal.cap().min(rows.len()) {
         let loss = pays.total();
+        if loss <= 0.0 && !sample.turned.is_empty() {
+            // Offsets that are rounded to the numbers of the data can be equal where rows are not.
+            sample.turned = Vec::new();
+            pays = sample.beside_all(&seeds);
+            continue;
+        }
         if loss <= 0.0 || watch.step(&Step::Chunk).is_break() {
             break;
         }
@@ -66,7 +72,8 @@ fn seek<T: Real>(
                 std::mem::swap(&mut best, &mut lower);
             }
         }
-        if loss - least <= goal.penalty() {
+        // Not where sums are beyond the largest number either.
+        if least.is_infinite() || loss - least <= goal.penalty() {
             break;
         }
         seeds.push(seed);
@@ -130,7 +137,7 @@ struct Sample<'a, T> {
     rows: &'a [usize],
     /// Filled up to whole blocks with rows of no weight.
     weights: Vec<f64>,
-    /// Relative to the reference point, block by block and there column by column, where the numbers are few.
+    /// Relative to the reference point and rounded, block by block and there column by column, where the numbers are few.
     turned: Vec<T>,
 }
 
@@ -152,6 +159,16 @@ impl<'a, T: Real> Sample<'a, T> {
             }
         }
         Sample { data, rows, weights, turned }
+    }
+
+    /// What every row pays to the nearest of these seeds.
+    fn beside_all(&self, seeds: &[usize]) -> Shares {
+        let mut pays = Shares::new(vec![f64::INFINITY; self.weights.len()]);
+        for &seed in seeds {
+            let before = pays.clone();
+            self.beside(seed, &before, &mut pays);
+        }
+        pays
     }
 
     /// What every row pays to the nearest seed, once this row is one too: weight times squared distance.
@@ -188,6 +205,7 @@ impl<T: Real> Beside<'_, T> {
     /// Only in a kernel that runs with FUSED and has the instructions of both vectors.
     #[inline(always)]
     unsafe fn lower<V: Vector<Number = T>, W: Vector<Number = f64>, const FUSED: bool>(self) {
+        const { assert!(BLOCK.is_multiple_of(V::LANES) && HALF.is_multiple_of(W::LANES), "whole vectors fill a block") };
         let Sample { data, rows, weights, turned } = self.sample;
         let d = data.n_columns();
         let mut centre = vec![0.0; d];
@@ -254,4 +272,88 @@ unsafe fn squares_to<V: Vector>(columns: &[[V::Number; BLOCK]], minus_centre: &[
     let mut halves = [[V::Number::default(); HALF]; 2];
     halves.as_flattened_mut().copy_from_slice(&squares);
     halves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Rows;
+    use crate::random::{Stream, stream};
+    use crate::watch::Unwatched;
+    use approx::assert_relative_eq;
+
+    #[test]
+    fn rows_are_drawn_in_proportion_to_their_shares_and_never_without_one() {
+        let mut rng = stream(5, Stream::Simulation);
+        for n in [1, 15, 16, 17, 40] {
+            let mut shares: Vec<f64> = (0..n).map(|i| f64::from(i % 3)).collect();
+            shares[n as usize - 1] = 2.0;
+            shares.resize((n as usize).next_multiple_of(BLOCK), 0.0);
+            let total: f64 = shares.iter().sum();
+            let drawn = Shares::new(shares.clone());
+            let mut counts = vec![0.0; shares.len()];
+            for _ in 0..20_000 {
+                counts[drawn.draw(&mut rng)] += 1.0;
+            }
+            for (share, count) in shares.iter().zip(counts) {
+                let expected = 20_000.0 * share / total;
+                assert!(
+                    (count - expected).abs() <= 6.0 * expected.sqrt(),
+                    "{n} rows: {count} draws, {expected} expected"
+                );
+            }
+        }
+        // Where rounding leaves something the last row with a share is taken.
+        assert_eq!(first_beyond(&[0.0, 1.0, 0.0], &mut 1.5), 1);
+    }
+
+    fn pays_as_plain_sums<T: Real>(values: &[T], d: usize) {
+        let n = values.len() / d;
+        let weights: Vec<f64> = (0..n).map(|i| [1.0, 0.0, 2.5][i % 3]).collect();
+        let data = Data::weighted(Rows::new(values, d).unwrap(), Some(&weights)).unwrap();
+        let rows: Vec<usize> = (0..n).collect();
+        let mut sample = Sample::new(&data, &rows, 3.0);
+        let seeds = [0, n / 2, n - 1];
+        for turned in [true, false] {
+            if !turned {
+                sample.turned = Vec::new();
+            }
+            let pays = sample.beside_all(&seeds);
+            let mut plain = sample.beside_all(&[]);
+            for &seed in &seeds {
+                let before = plain.clone();
+                let beside = Beside { sample: &sample, seed, pays: &before, lower: &mut plain };
+                // SAFETY: plain vectors need no instructions of their own.
+                unsafe { beside.lower::<T::Plain, <f64 as Lanes>::Plain, false>() };
+            }
+            for i in 0..n {
+                let to = |seed: usize| -> f64 {
+                    let gap = |j: usize| values[i * d + j].into() - values[seed * d + j].into();
+                    3.0 * weights[i] * (0..d).map(|j| gap(j) * gap(j)).sum::<f64>()
+                };
+                let expected = seeds.iter().map(|&seed| to(seed)).fold(f64::INFINITY, f64::min);
+                assert_relative_eq!(pays.rows[i], expected, max_relative = 1e-4, epsilon = 1e-4);
+                assert_relative_eq!(plain.rows[i], expected, max_relative = 1e-4, epsilon = 1e-4);
+            }
+            assert!(seeds.iter().all(|&seed| pays.rows[seed] == 0.0), "a seed pays nothing");
+            assert_relative_eq!(pays.total(), pays.rows[..n].iter().sum::<f64>(), max_relative = 1e-12);
+        }
+    }
+
+    #[test]
+    fn rows_pay_the_nearest_seed_whatever_the_vectors() {
+        let number = |i: usize| ((i * 7919) % 101) as f64 * 0.3 + 40.0;
+        for (n, d) in [(3, 1), (15, 2), (33, 10), (70, 17)] {
+            pays_as_plain_sums::<f64>(&(0..n * d).map(number).collect::<Vec<_>>(), d);
+            pays_as_plain_sums::<f32>(&(0..n * d).map(|i| number(i) as f32).collect::<Vec<_>>(), d);
+        }
+    }
+
+    #[test]
+    fn distinct_rows_are_seeds_even_where_their_rounded_offsets_are_equal() {
+        let values = [0.0f32, 0.5, 1e8];
+        let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+        let seeds = plus_plus(&data, &Goal::Exactly(3), &mut stream(0, Stream::Simulation), &Unwatched);
+        assert_eq!(seeds.len(), 3);
+    }
 }
