@@ -3,8 +3,9 @@
 mod browser;
 mod peers;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -59,7 +60,7 @@ fn main() -> Result<()> {
         Task::Bench { only, extra, .. } => bench(only, &extra),
         Task::Docs => {
             cargo_with(&["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-            let python = install(&wheel(&[])?, "docs")?;
+            let python = install(&wheel(&["--features", "shared"])?, "docs")?;
             run(Command::new(python).args(["-m", "sphinx", "-W", "-b", "html", "docs/api", "target/docs/python"]))
         }
         Task::Wheel => {
@@ -84,6 +85,8 @@ fn root() -> PathBuf {
 
 fn test() -> Result<()> {
     let begin = Instant::now();
+    // What the Python tests need comes while others compile.
+    let packages = std::thread::spawn(|| environment("venv", &needed_for("test")?).map(|_| ()));
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     // Always the whole workspace: a package by itself would build what it depends on once more, with fewer features.
@@ -99,6 +102,7 @@ fn test() -> Result<()> {
     for example in stems("examples", "rs")? {
         run(&mut Command::new(program("debug/examples", &example)))?;
     }
+    packages.join().map_err(|_| anyhow!("the installation of the packages for the Python tests panicked"))??;
     python_tests()?;
     if !root().join("../shared/data").is_dir() {
         eprintln!("SKIPPED: the tests on real data, since ../shared/data is not here");
@@ -143,7 +147,7 @@ fn experiments(names: &[String], quick: bool) -> Result<()> {
 /// Builds a wheel of the Python package, and runs its tests, doctests and type checks in an environment of their own; then
 /// an example where only the wheel and what it needs are installed.
 fn python_tests() -> Result<()> {
-    let wheel = wheel(&[])?;
+    let wheel = wheel(&["--features", "shared"])?;
     let python = install(&wheel, "test")?;
     run(Command::new(&python).args(["-m", "mypy"]))?;
     if browser::find_or_install().is_none() {
@@ -210,7 +214,7 @@ fn program(folder: &str, name: &str) -> PathBuf {
 }
 
 /// A virtual environment with these packages; the path of its interpreter.
-fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
+fn environment(name: &str, packages: &[impl AsRef<OsStr>]) -> Result<PathBuf> {
     let folder = target(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     if !python.exists() {
@@ -219,6 +223,18 @@ fn environment(name: &str, packages: &[&str]) -> Result<PathBuf> {
     }
     run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))?;
     Ok(python)
+}
+
+/// What the package and this extra of it depend on, as pyproject.toml says.
+fn needed_for(extra: &str) -> Result<Vec<String>> {
+    let script = "import sys, tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+        print(*project['dependencies'], *project['optional-dependencies'][sys.argv[1]], sep='\\n')";
+    let output = Command::new("python3").args(["-c", script, extra]).current_dir(root()).output();
+    let output = output.context("the Python package needs Python 3.11 or later, as python3")?;
+    if !output.status.success() {
+        bail!("pyproject.toml could not be read: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_string).collect())
 }
 
 /// Names of the files in a folder that end so.

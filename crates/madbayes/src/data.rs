@@ -1,9 +1,14 @@
 //! Validated data: rows of finite numbers seen without a copy, and the point all distances are computed about.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Kernel, on_this_processor};
 use crate::parallel::Workers;
 use std::fmt::{Debug, Display};
+
+#[macro_use]
+mod either;
+mod columns;
+use columns::Columns;
+pub use either::{Either, EitherData, EitherRows};
 
 mod sealed {
     pub trait Sealed {}
@@ -45,6 +50,10 @@ pub trait Real:
     fn as_f32(self) -> f32;
     /// The values themselves where they are float64 already.
     fn as_f64s(values: &[Self]) -> Option<&[f64]>;
+    /// Data, told apart by this type.
+    fn either_data<'a>(data: &'a Data<'a, Self>) -> EitherData<'a>;
+    /// Rows, told apart by this type.
+    fn either_rows(rows: Rows<'_, Self>) -> EitherRows<'_>;
 }
 
 impl Real for f32 {
@@ -66,6 +75,12 @@ impl Real for f32 {
     fn as_f64s(_: &[f32]) -> Option<&[f64]> {
         None
     }
+    fn either_data<'a>(data: &'a Data<'a, f32>) -> EitherData<'a> {
+        Either::Single(data)
+    }
+    fn either_rows(rows: Rows<'_, f32>) -> EitherRows<'_> {
+        Either::Single(rows)
+    }
 }
 
 impl Real for f64 {
@@ -86,6 +101,12 @@ impl Real for f64 {
     }
     fn as_f64s(values: &[f64]) -> Option<&[f64]> {
         Some(values)
+    }
+    fn either_data<'a>(data: &'a Data<'a, f64>) -> EitherData<'a> {
+        Either::Double(data)
+    }
+    fn either_rows(rows: Rows<'_, f64>) -> EitherRows<'_> {
+        Either::Double(rows)
     }
 }
 
@@ -146,95 +167,6 @@ impl<'a, T: Real> Rows<'a, T> {
     /// All rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         self.values.chunks_exact(self.n_columns)
-    }
-}
-
-/// Rows and columns that are looked at together.
-const BLOCK: usize = 256;
-/// Numbers that one thread looks at.
-const PART: usize = 1 << 20;
-const LANES: usize = 8;
-
-/// What one look at all rows tells of each column.
-struct Columns<T> {
-    /// Not finite where a value is not, or where finite values add up to more than the largest number.
-    sums: Vec<f64>,
-    low: Vec<T>,
-    high: Vec<T>,
-}
-
-impl<T: Real> Columns<T> {
-    /// Part by part, put together in order.
-    fn of(rows: Rows<T>, workers: &Workers) -> Self {
-        let size = (PART / rows.n_columns()).max(BLOCK);
-        let look = |i: usize| {
-            let rows = rows.slice(i * size, ((i + 1) * size).min(rows.n_rows()));
-            on_this_processor(Look { rows })
-        };
-        let mut parts = workers.map(rows.n_rows().div_ceil(size), look).into_iter();
-        let first = parts.next().unwrap_or(Columns { sums: Vec::new(), low: Vec::new(), high: Vec::new() });
-        parts.fold(first, |mut all, part| {
-            all.sums.iter_mut().zip(part.sums).for_each(|(sum, more)| *sum += more);
-            all.low.iter_mut().zip(part.low).for_each(|(low, x)| *low = if x < *low { x } else { *low });
-            all.high.iter_mut().zip(part.high).for_each(|(high, x)| *high = if x > *high { x } else { *high });
-            all
-        })
-    }
-}
-
-struct Look<'a, T> {
-    rows: Rows<'a, T>,
-}
-
-impl<T: Real> Kernel for Look<'_, T> {
-    type Output = Columns<T>;
-
-    #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Columns<T> {
-        let d = self.rows.n_columns();
-        let mut sums = vec![0.0; d];
-        let (mut low, mut high) = (self.rows.row(0).to_vec(), self.rows.row(0).to_vec());
-        for block in self.rows.values().chunks(BLOCK * d) {
-            for first in (0..d).step_by(LANES) {
-                // What is told of a few columns stays in registers from row to row.
-                if let Some(low) = low[first..].first_chunk_mut::<LANES>()
-                    && let Some(high) = high[first..].first_chunk_mut::<LANES>()
-                    && let Some(sums) = sums[first..].first_chunk_mut::<LANES>()
-                {
-                    let (mut partial, mut lowest, mut highest) = ([0.0; LANES], *low, *high);
-                    for row in block.chunks_exact(d) {
-                        let Some(x) = row[first..].first_chunk::<LANES>() else { continue };
-                        // SAFETY: this kernel runs with FUSED.
-                        let wide = unsafe { T::widen::<FUSED>(x) };
-                        for l in 0..LANES {
-                            partial[l] += wide[l];
-                        }
-                        for l in 0..LANES {
-                            lowest[l] = if x[l] < lowest[l] { x[l] } else { lowest[l] };
-                        }
-                        for l in 0..LANES {
-                            highest[l] = if x[l] > highest[l] { x[l] } else { highest[l] };
-                        }
-                    }
-                    (*low, *high) = (lowest, highest);
-                    for l in 0..LANES {
-                        sums[l] += partial[l];
-                    }
-                    continue;
-                }
-                for j in first..d {
-                    let mut partial = 0.0;
-                    for row in block.chunks_exact(d) {
-                        let x = row[j];
-                        partial += x.into();
-                        low[j] = if x < low[j] { x } else { low[j] };
-                        high[j] = if x > high[j] { x } else { high[j] };
-                    }
-                    sums[j] += partial;
-                }
-            }
-        }
-        Columns { sums, low, high }
     }
 }
 
@@ -308,17 +240,16 @@ impl<'a, T: Real> Data<'a, T> {
                 ));
             }
         }
-        let Columns { sums, low, high } = Columns::of(rows, workers);
+        let Columns { sums, low, high } = Columns::of(T::either_rows(rows), workers);
         if sums.iter().any(|sum| !sum.is_finite()) {
             check_finite(rows)?;
         }
         let n = rows.n_rows() as f64;
-        let reference: Vec<T> =
-            (0..d).map(|j| T::from_f64((sums[j] / n).clamp(low[j].into(), high[j].into()))).collect();
+        let reference: Vec<T> = (0..d).map(|j| T::from_f64((sums[j] / n).clamp(low[j], high[j]))).collect();
         let spreads: Vec<f64> = (0..d)
             .map(|j| {
-                let (low, high, at): (f64, f64, f64) = (low[j].into(), high[j].into(), reference[j].into());
-                (high - at).max(at - low)
+                let at: f64 = reference[j].into();
+                (high[j] - at).max(at - low[j])
             })
             .collect();
         if let Some(column) = (0..d).find(|&j| spreads[j].is_nan() || spreads[j] > T::LARGEST) {
@@ -343,7 +274,7 @@ impl<'a, T: Real> Data<'a, T> {
                 "multiply the data by a constant",
             ));
         }
-        let ranges = low.iter().zip(&high).map(|(&low, &high)| (low.into(), high.into())).collect();
+        let ranges = low.into_iter().zip(high).collect();
         Ok(Data { rows, weights, reference, ranges, spreads, total_weight })
     }
 
@@ -489,7 +420,7 @@ mod tests {
     #[test]
     fn several_threads_see_what_one_sees() {
         for d in [1, 3, 6000] {
-            let n = 2 * (PART / d).max(BLOCK) + 5;
+            let n = 2 * (columns::PART / d).max(columns::BLOCK) + 5;
             let mut values: Vec<f32> = (0..n * d).map(|i| ((i * 7919) % 1009) as f32 - 77.0).collect();
             let rows = Rows::new(&values, d).unwrap();
             let (one, three) = (Data::new(rows).unwrap(), Data::weighted_on(rows, None, &Workers::new(3)).unwrap());

@@ -54,6 +54,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod counts;
+#[macro_use]
 pub mod data;
 pub mod error;
 pub mod gibbs;

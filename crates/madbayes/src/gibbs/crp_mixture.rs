@@ -2,7 +2,7 @@
 
 use super::chain::{Chain, ChainState, Schedule};
 use super::mixture::{ChainStart, MixtureSampler, SPLIT_MERGE};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::likelihood::{Spherical, SphericalGroups};
 use crate::prior::{Concentration, PartitionPrior};
@@ -81,12 +81,26 @@ impl CrpMixture {
 
     /// Runs all chains. Stopped by the watch, they keep what they have.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Vec<Chain>> {
+        fn either(this: &CrpMixture, data: EitherData, watch: &dyn Watch) -> Result<Vec<Chain>> {
+            either!(data, data => this.fit_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Vec<Chain>> {
         self.check(data)?;
         self.sampler().fit(data.n_rows(), &|| Ok(Box::new(self.groups(data)?)), watch)
     }
 
     /// Goes on from saved states, as [`MixtureSampler::resume`] does.
     pub fn resume<T: Real>(&self, data: &Data<T>, states: &[ChainState], watch: &dyn Watch) -> Result<Vec<Chain>> {
+        fn either(this: &CrpMixture, data: EitherData, states: &[ChainState], watch: &dyn Watch) -> Result<Vec<Chain>> {
+            either!(data, data => this.resume_on(data, states, watch))
+        }
+        either(self, T::either_data(data), states, watch)
+    }
+
+    fn resume_on<T: Real>(&self, data: &Data<T>, states: &[ChainState], watch: &dyn Watch) -> Result<Vec<Chain>> {
         CrpMixture { start: ChainStart::One, ..self.clone() }.check(data)?;
         self.sampler().resume(data.n_rows(), states, &|| Ok(Box::new(self.groups(data)?)), watch)
     }

@@ -6,7 +6,7 @@ use super::ibp_chain::{IbpChain, IbpState, LiveFeatures, Priors, advance, run_ch
 use super::ibp_collapsed::CollapsedFeatures;
 use super::ibp_uncollapsed::UncollapsedFeatures;
 use super::inverse_gamma::InverseGamma;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::likelihood::{CollapsedRows, LEAST_RIDGE, LinearGaussian, check_variance};
 use crate::linalg::dot;
@@ -150,6 +150,13 @@ impl IbpSampler {
 
     /// Runs all chains. Stopped by the watch, they keep what they have.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Vec<IbpChain>> {
+        fn either(this: &IbpSampler, data: EitherData, watch: &dyn Watch) -> Result<Vec<IbpChain>> {
+            either!(data, data => this.fit_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Vec<IbpChain>> {
         self.check(data)?;
         let priors = self.priors(data);
         let workers = if self.chains == 1 { Workers::serial() } else { Workers::new(self.threads) };
@@ -183,6 +190,13 @@ impl IbpSampler {
     ///
     /// Errors when the parameters or the state do not fit the data.
     pub fn step<T: Real>(&self, data: &Data<T>, state: &mut IbpState, rng: &mut Rng) -> Result<()> {
+        fn either(this: &IbpSampler, data: EitherData, state: &mut IbpState, rng: &mut Rng) -> Result<()> {
+            either!(data, data => this.step_on(data, state, rng))
+        }
+        either(self, T::either_data(data), state, rng)
+    }
+
+    fn step_on<T: Real>(&self, data: &Data<T>, state: &mut IbpState, rng: &mut Rng) -> Result<()> {
         self.check(data)?;
         let (priors, law) = (self.priors(data), LinearGaussian { noise: state.noise, scale: state.scale });
         let (counts, expected) = (state.allocation.counts(), state.allocation.n_features() * data.n_columns());

@@ -1,7 +1,7 @@
 //! What a hard clustering gives back, and what its centres say of any rows.
 
 use super::Goal;
-use crate::data::{CHUNK, Data, Real, Rows};
+use crate::data::{CHUNK, Data, EitherData, Real, Rows};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 
@@ -77,6 +77,13 @@ pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64],
 
 /// sum over the rows of each cluster of w_n |x_n - c_k|^2, from scratch.
 pub fn losses<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
+    fn either(data: EitherData, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
+        either!(data, data => losses_on(data, centres, labels, workers))
+    }
+    either(T::either_data(data), centres, labels, workers)
+}
+
+fn losses_on<T: Real>(data: &Data<T>, centres: &[f64], labels: &[u32], workers: &Workers) -> Vec<f64> {
     let parts = workers.map(data.n_chunks(), |index| on_this_processor(Losses { data, centres, labels, index }));
     let mut total = vec![0.0; centres.len() / data.n_columns()];
     for part in parts {

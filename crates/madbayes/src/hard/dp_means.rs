@@ -5,7 +5,7 @@ use super::passes::{Run, State};
 use super::restarts::{Restarts, restarts_within_budget};
 use super::start::first_seeds;
 use super::{Goal, Start};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
@@ -100,6 +100,13 @@ impl DpMeans {
 
     /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
+        fn either(this: &DpMeans, data: EitherData, watch: &dyn Watch) -> Result<Clustering> {
+            either!(data, data => this.fit_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
         self.check(data)?;
         let workers = if self.is_serial(data) { Workers::serial() } else { Workers::new(self.threads) };
         let first = self.run(data, 0, &workers, watch)?;

@@ -1,6 +1,6 @@
 //! A fitted clustering as a model: which cluster new rows belong to, and which rows fit nowhere.
 
-use crate::data::{Real, Rows, check_about};
+use crate::data::{EitherRows, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::hard::{Clustering, nearest_centres};
 use crate::linalg::squared_distance;
@@ -83,6 +83,13 @@ impl ClusterModel {
 
     /// The nearest cluster of new rows, given in the user's units.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Assigned> {
+        fn either(this: &ClusterModel, rows: EitherRows, workers: &Workers) -> Result<Assigned> {
+            either!(rows, rows => this.assign_on(rows, workers))
+        }
+        either(self, T::either_rows(rows), workers)
+    }
+
+    fn assign_on<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Assigned> {
         if rows.n_columns() != self.n_columns() {
             return Err(Error::data(
                 format!("the data has {} columns, the model {}", rows.n_columns(), self.n_columns()),

@@ -2,7 +2,7 @@
 
 use super::Assigned;
 use super::saved::{from_bytes, to_bytes};
-use crate::data::{Data, Real, Rows};
+use crate::data::{Data, EitherRows, Real, Rows};
 use crate::error::{Error, Result};
 use crate::hard::{FullCovarianceClustering, nearest_ellipses};
 use crate::likelihood::check_covariance;
@@ -89,6 +89,13 @@ impl CovarianceModel {
 
     /// The nearest cluster of new rows, given in the user's units; distances are squared Mahalanobis distances.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Assigned> {
+        fn either(this: &CovarianceModel, rows: EitherRows, workers: &Workers) -> Result<Assigned> {
+            either!(rows, rows => this.assign_on(rows, workers))
+        }
+        either(self, T::either_rows(rows), workers)
+    }
+
+    fn assign_on<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Assigned> {
         if rows.n_columns() != self.n_columns() {
             return Err(Error::data(
                 format!("the data has {} columns, the model {}", rows.n_columns(), self.n_columns()),

@@ -7,7 +7,7 @@ use super::mixture::{DrawnPartition, MixtureModel};
 use super::mixture_law::{MixtureLaw, MixtureRows};
 use super::mixture_likelihood::{MixtureLikelihood, multinomial};
 use crate::counts::Counts;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::gibbs::{
     Chain, ChainStart, Loss, MixtureSampler, SPLIT_MERGE, Schedule, certainty, effective_sample_size, point_estimate,
@@ -168,6 +168,25 @@ impl DpMixture {
     }
 
     fn begin<T: Real>(
+        &self,
+        data: &Data<T>,
+        columns: Vec<String>,
+        earlier: Option<(MixtureLaw, Vec<Chain>)>,
+        watch: &dyn Watch,
+    ) -> Result<MixtureFit> {
+        fn either(
+            this: &DpMixture,
+            data: EitherData,
+            columns: Vec<String>,
+            earlier: Option<(MixtureLaw, Vec<Chain>)>,
+            watch: &dyn Watch,
+        ) -> Result<MixtureFit> {
+            either!(data, data => this.begin_on(data, columns, earlier, watch))
+        }
+        either(self, T::either_data(data), columns, earlier, watch)
+    }
+
+    fn begin_on<T: Real>(
         &self,
         data: &Data<T>,
         columns: Vec<String>,

@@ -1,7 +1,7 @@
 //! Fitted features as a model: which features new rows have, and the rows as sums of features.
 
 use super::saved;
-use crate::data::{Data, Real, Rows, check_about};
+use crate::data::{Data, EitherRows, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::hard::{Features, RowSolver, allocate};
 use crate::parallel::Workers;
@@ -76,6 +76,13 @@ impl FeatureModel {
 
     /// The features of new rows, each row by itself: those that leave the least residual.
     pub fn allocate<T: Real>(&self, rows: Rows<T>, solver: RowSolver, workers: &Workers) -> Result<Allocated> {
+        fn either(this: &FeatureModel, rows: EitherRows, solver: RowSolver, workers: &Workers) -> Result<Allocated> {
+            either!(rows, rows => this.allocate_on(rows, solver, workers))
+        }
+        either(self, T::either_rows(rows), solver, workers)
+    }
+
+    fn allocate_on<T: Real>(&self, rows: Rows<T>, solver: RowSolver, workers: &Workers) -> Result<Allocated> {
         if rows.n_columns() != self.n_columns() {
             return Err(Error::data(
                 format!("the data has {} columns, the model {}", rows.n_columns(), self.n_columns()),

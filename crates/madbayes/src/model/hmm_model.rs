@@ -9,7 +9,7 @@ use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
 use super::new_rows::NewRows;
 use super::saved;
 use crate::counts::Counts;
-use crate::data::{Real, Rows, check_about};
+use crate::data::{EitherRows, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::gibbs::HmmDraw;
 use crate::parallel::Workers;
@@ -149,6 +149,13 @@ impl HmmModel {
     /// # Panics
     /// When there is no such sequence.
     pub fn ln_next<T: Real>(&self, sequence: usize, rows: Rows<T>) -> Result<Vec<f64>> {
+        fn either(this: &HmmModel, sequence: usize, rows: EitherRows) -> Result<Vec<f64>> {
+            either!(rows, rows => this.ln_next_on(sequence, rows))
+        }
+        either(self, sequence, T::either_rows(rows))
+    }
+
+    fn ln_next_on<T: Real>(&self, sequence: usize, rows: Rows<T>) -> Result<Vec<f64>> {
         self.check_columns(rows.n_columns())?;
         let standardised = self.standardise.as_ref().map(|s| s.apply(rows)).transpose()?;
         let rows = standardised.as_deref().map_or(Ok(rows), |values| Rows::new(values, self.n_columns()))?;
@@ -173,6 +180,18 @@ impl HmmModel {
     /// The states of new sequences. Where the model has hyperplanes, the probability of each state is multiplied by
     /// p(y = 1)/p(y = -1) under its own and their sum kept; densities are without them.
     pub fn assign<T: Real>(&self, rows: Rows<T>, sequences: &Sequences, workers: &Workers) -> Result<AssignedStates> {
+        fn either(
+            this: &HmmModel,
+            rows: EitherRows,
+            sequences: &Sequences,
+            workers: &Workers,
+        ) -> Result<AssignedStates> {
+            either!(rows, rows => this.assign_on(rows, sequences, workers))
+        }
+        either(self, T::either_rows(rows), sequences, workers)
+    }
+
+    fn assign_on<T: Real>(&self, rows: Rows<T>, sequences: &Sequences, workers: &Workers) -> Result<AssignedStates> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
             return self.assign_counts(&Counts::from_rows(rows)?, sequences, workers);

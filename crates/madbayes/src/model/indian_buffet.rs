@@ -1,7 +1,7 @@
 //! The Indian buffet sampler from data alone: chains started from BP-means, the best state, and whether chains agree.
 
 use super::FeatureModel;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::Result;
 use crate::gibbs::{IbpChain, IbpSampler, IbpStart, IbpState, split_r_hat};
 use crate::hard::BpMeans;
@@ -49,6 +49,13 @@ pub struct BuffetFit {
 impl IndianBuffet {
     /// Runs the chains and keeps the best state.
     pub fn fit<T: Real>(&self, data: &Data<T>, columns: Vec<String>, watch: &dyn Watch) -> Result<BuffetFit> {
+        fn either(this: &IndianBuffet, data: EitherData, columns: Vec<String>, watch: &dyn Watch) -> Result<BuffetFit> {
+            either!(data, data => this.fit_on(data, columns, watch))
+        }
+        either(self, T::either_data(data), columns, watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, columns: Vec<String>, watch: &dyn Watch) -> Result<BuffetFit> {
         let mut sampler = IbpSampler { start: IbpStart::One, ..self.sampler.clone() };
         sampler.check(data)?;
         sampler.start = match self.start {

@@ -5,10 +5,10 @@ mod tests;
 
 use super::HmmModel;
 use super::dp_mixture::{DpMixture, MixtureStart};
-use super::mixture_law::{MixtureLaw, MixtureRows};
+use super::mixture_law::{EitherMixtureRows, MixtureLaw, MixtureRows};
 use super::mixture_likelihood::{MixtureLikelihood, multinomial};
 use crate::counts::Counts;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::gibbs::{
     ChainStart, HmmChain, HmmDraw, HmmMethod, HmmSampler, Loss, STATE_SPLIT_MERGE, Schedule, certainty,
@@ -134,6 +134,25 @@ impl InfiniteHmm {
         columns: Vec<String>,
         watch: &dyn Watch,
     ) -> Result<HmmFit> {
+        fn either(
+            this: &InfiniteHmm,
+            data: EitherData,
+            sequences: &Sequences,
+            columns: Vec<String>,
+            watch: &dyn Watch,
+        ) -> Result<HmmFit> {
+            either!(data, data => this.fit_on(data, sequences, columns, watch))
+        }
+        either(self, T::either_data(data), sequences, columns, watch)
+    }
+
+    fn fit_on<T: Real>(
+        &self,
+        data: &Data<T>,
+        sequences: &Sequences,
+        columns: Vec<String>,
+        watch: &dyn Watch,
+    ) -> Result<HmmFit> {
         if data.weights().is_some() {
             let help = "a posterior has no weighted rows";
             return Err(Error::argument("weights", "absent for a sampler", "row weights", help));
@@ -158,9 +177,19 @@ impl InfiniteHmm {
         (law, chains): (MixtureLaw, Vec<HmmChain>),
         watch: &dyn Watch,
     ) -> Result<HmmFit> {
+        fn either(
+            this: &InfiniteHmm,
+            rows: EitherMixtureRows,
+            sequences: &Sequences,
+            columns: Vec<String>,
+            (law, chains): (MixtureLaw, Vec<HmmChain>),
+            watch: &dyn Watch,
+        ) -> Result<HmmFit> {
+            either!(rows, rows => this.run(rows, sequences, law, ChainStart::One, chains, columns, watch))
+        }
         check_rows(sequences, rows.n_rows())?;
         law.check(columns.len())?;
-        self.run(rows, sequences, law, ChainStart::One, chains, columns, watch)
+        either(self, rows.either(), sequences, columns, (law, chains), watch)
     }
 
     /// The same for rows of counts.

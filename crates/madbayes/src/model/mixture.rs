@@ -7,7 +7,7 @@ use super::mixture_law::{MixtureLaw, MixtureRows, Predictives};
 use super::new_rows::NewRows;
 use super::saved;
 use crate::counts::Counts;
-use crate::data::{Real, Rows, check_about};
+use crate::data::{EitherRows, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::prepare::Standardise;
@@ -123,6 +123,13 @@ impl MixtureModel {
     /// p(y = 1)/p(y = -1) under its hyperplane where there is one. Rows are given in the user's units, and densities are in
     /// these.
     pub fn assign<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
+        fn either(this: &MixtureModel, rows: EitherRows, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
+            either!(rows, rows => this.assign_on(rows, workers))
+        }
+        either(self, T::either_rows(rows), workers)
+    }
+
+    fn assign_on<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<(Vec<u32>, Vec<f64>)> {
         self.check_columns(rows.n_columns())?;
         if let MixtureLaw::Multinomial(_) = self.likelihood {
             return self.assign_counts(&Counts::from_rows(rows)?, workers);

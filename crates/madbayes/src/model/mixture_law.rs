@@ -2,7 +2,7 @@
 //! score new rows by.
 
 use crate::counts::Counts;
-use crate::data::{Data, Real};
+use crate::data::{Data, Either, Real};
 use crate::error::{Error, Result};
 use crate::likelihood::{
     Diagonal, DiagonalGroups, Emissions, Full, FullGroups, Groups, Multinomial, MultinomialGroups, Spherical,
@@ -36,7 +36,21 @@ pub enum MixtureRows<'a, T> {
     Counts(&'a Counts),
 }
 
-impl<T: Real> MixtureRows<'_, T> {
+/// The rows of a mixture, of either kind of numbers.
+pub(super) type EitherMixtureRows<'a> = Either<MixtureRows<'a, f32>, MixtureRows<'a, f64>>;
+
+impl<'a, T: Real> MixtureRows<'a, T> {
+    /// The same, told apart by their numbers.
+    pub(super) fn either(self) -> EitherMixtureRows<'a> {
+        match self {
+            MixtureRows::Dense(data) => match T::either_data(data) {
+                Either::Single(data) => Either::Single(MixtureRows::Dense(data)),
+                Either::Double(data) => Either::Double(MixtureRows::Dense(data)),
+            },
+            MixtureRows::Counts(counts) => Either::Double(MixtureRows::Counts(counts)),
+        }
+    }
+
     /// Number of rows, N.
     pub fn n_rows(&self) -> usize {
         match self {

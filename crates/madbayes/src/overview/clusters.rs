@@ -6,7 +6,7 @@ use super::colours::kept_colours;
 use super::members::{Members, Misfit, RowLosses};
 use super::points::{Standing, numbers_shown};
 use super::thinned::{MOST_SHOWN, thinned};
-use crate::data::{Data, Real};
+use crate::data::{Data, Either, Real};
 use crate::error::Result;
 use crate::metrics::{Average, adjusted_rand_index, normalized_mutual_information, purity};
 use crate::parallel::Workers;
@@ -49,6 +49,15 @@ pub struct GroupedRows<'a, T> {
     pub seed: u64,
     /// Threads; 0: one per processor.
     pub threads: usize,
+}
+
+impl<'a, T> GroupedRows<'a, T> {
+    /// The same about other data.
+    fn of<U>(&self, data: &'a Data<'a, U>) -> GroupedRows<'a, U> {
+        let GroupedRows { data: _, columns, units, labels, penalties, path, choice, truth, row_losses, seed, threads } =
+            *self;
+        GroupedRows { data, columns, units, labels, penalties, path, choice, truth, row_losses, seed, threads }
+    }
 }
 
 /// What a report shows of clusters.
@@ -144,6 +153,16 @@ pub struct LabelTable {
 impl ClusterOverview {
     /// All views of these rows.
     pub fn new<T: Real>(rows: &GroupedRows<T>) -> Result<Self> {
+        fn either(rows: Either<GroupedRows<f32>, GroupedRows<f64>>) -> Result<ClusterOverview> {
+            either!(rows, rows => ClusterOverview::of(&rows))
+        }
+        either(match T::either_data(rows.data) {
+            Either::Single(data) => Either::Single(rows.of(data)),
+            Either::Double(data) => Either::Double(rows.of(data)),
+        })
+    }
+
+    fn of<T: Real>(rows: &GroupedRows<T>) -> Result<Self> {
         let (data, workers) = (rows.data, Workers::new(rows.threads));
         let shown = thinned(data.n_rows(), MOST_SHOWN, rows.seed);
         let n_fitted = rows.labels.iter().max().map_or(1, |&last| last as usize + 1);

@@ -1,7 +1,7 @@
 //! Principal components: X - mean = scores * components, by the eigenvectors of X'X, or of XX' when rows are fewer.
 
 use super::centred::{BLOCK, Centred, pieces};
-use crate::data::{Data, Real, Rows, check_about};
+use crate::data::{Data, EitherRows, Real, Rows, check_about};
 use crate::error::{Error, Result};
 use crate::linalg::{dot, symmetric_eigen};
 use crate::parallel::Workers;
@@ -70,6 +70,13 @@ pub struct Pca {
 impl Pca {
     /// The components of these rows. Errors when all rows are equal: then there are none.
     pub fn fit<T: Real>(rows: Rows<T>, keep: Keep, workers: &Workers) -> Result<Pca> {
+        fn either(rows: EitherRows, keep: Keep, workers: &Workers) -> Result<Pca> {
+            either!(rows, rows => Pca::fit_on(rows, keep, workers))
+        }
+        either(T::either_rows(rows), keep, workers)
+    }
+
+    fn fit_on<T: Real>(rows: Rows<T>, keep: Keep, workers: &Workers) -> Result<Pca> {
         keep.check()?;
         let data = Data::new(rows)?;
         if data.spreads().iter().all(|spread| *spread == 0.0) {
@@ -134,6 +141,13 @@ impl Pca {
 
     /// N x K: (x - mean) components'.
     pub fn apply<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Vec<f64>> {
+        fn either(this: &Pca, rows: EitherRows, workers: &Workers) -> Result<Vec<f64>> {
+            either!(rows, rows => this.apply_on(rows, workers))
+        }
+        either(self, T::either_rows(rows), workers)
+    }
+
+    fn apply_on<T: Real>(&self, rows: Rows<T>, workers: &Workers) -> Result<Vec<f64>> {
         let (d, k) = (self.n_columns(), self.n_components());
         if rows.n_columns() != d {
             return Err(Error::data(

@@ -4,7 +4,7 @@
 //! each of them becomes, so that groups merge though nothing in the data asks for it.
 
 use super::Standardise;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 
 /// A column is a combination of others where they leave less than this share of its variance.
 const LEAST_SHARE: f64 = 1e-6;
@@ -21,6 +21,13 @@ pub struct Redundant {
 impl Redundant {
     /// Which columns of these rows are redundant, each group in order. Weights play no part.
     pub fn of<T: Real>(data: &Data<T>) -> Self {
+        fn either(data: EitherData) -> Redundant {
+            either!(data, data => Redundant::find(data))
+        }
+        either(T::either_data(data))
+    }
+
+    fn find<T: Real>(data: &Data<T>) -> Self {
         let d = data.n_columns();
         let (constant, varying) = (0..d).partition::<Vec<usize>, _>(|&j| data.spreads()[j] == 0.0);
         // Fewer rows than columns leave no column anything of its own; that is no fault of the columns.

@@ -11,7 +11,7 @@ use super::hull::HullPoint;
 use super::path::{ClusterPath, PathSearch, PenaltyPath, beyond, default_most, negligible};
 use super::sample::sampled;
 use super::structureless::{Evidence, Trial, evidence};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::Result;
 use crate::hard::DpMeans;
 use crate::parallel::Workers;
@@ -110,6 +110,13 @@ impl Candidate {
 /// The number of clusters the data suggest, with the path that says so. Of `parameters` the cap, the seed and the threads
 /// count. Stopped by the watch, it chooses on the path so far.
 pub fn automatic<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<Automatic> {
+    fn either(data: EitherData, parameters: &DpMeans, watch: &dyn Watch) -> Result<Automatic> {
+        either!(data, data => automatic_on(data, parameters, watch))
+    }
+    either(T::either_data(data), parameters, watch)
+}
+
+fn automatic_on<T: Real>(data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<Automatic> {
     let search = PathSearch { seed: parameters.seed, threads: parameters.threads, ..PathSearch::default() };
     let cap = parameters.goal.max_clusters().unwrap_or(usize::MAX);
     // A cluster has two rows, on average.
@@ -140,6 +147,27 @@ impl PathSearch {
 
 /// The choice among numbers of clusters up to `largest`.
 fn choose<T: Real>(
+    data: &Data<T>,
+    path: &PenaltyPath,
+    largest: usize,
+    seed: u64,
+    threads: usize,
+    watch: &dyn Watch,
+) -> Choice {
+    fn either(
+        data: EitherData,
+        path: &PenaltyPath,
+        largest: usize,
+        seed: u64,
+        threads: usize,
+        watch: &dyn Watch,
+    ) -> Choice {
+        either!(data, data => choose_on(data, path, largest, seed, threads, watch))
+    }
+    either(T::either_data(data), path, largest, seed, threads, watch)
+}
+
+fn choose_on<T: Real>(
     data: &Data<T>,
     path: &PenaltyPath,
     largest: usize,

@@ -6,7 +6,7 @@ use super::feature_path::{FeaturePath, default_most_features};
 use super::hull::HullPoint;
 use super::path::{PathSearch, PenaltyPath};
 use super::structureless::{Evidence, feature_evidence};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::Result;
 use crate::hard::{BpMeans, FeatureAlgorithm, FeatureGoal, FeatureStart, Features};
 use crate::parallel::Workers;
@@ -47,6 +47,18 @@ impl PathSearch {
     }
 
     fn look_for_features<T: Real>(&self, data: &Data<T>, most: usize, watch: &dyn Watch) -> Result<AutomaticFeatures> {
+        fn either(this: &PathSearch, data: EitherData, most: usize, watch: &dyn Watch) -> Result<AutomaticFeatures> {
+            either!(data, data => this.look_for_features_on(data, most, watch))
+        }
+        either(self, T::either_data(data), most, watch)
+    }
+
+    fn look_for_features_on<T: Real>(
+        &self,
+        data: &Data<T>,
+        most: usize,
+        watch: &dyn Watch,
+    ) -> Result<AutomaticFeatures> {
         self.check(data)?;
         let path = self.search_features(data, most, watch, |path| match ranked(&path.points, 0.0, 2).first() {
             Some(best) if best.persistence >= CLEAR => path.losses.len() > ROOM_ABOVE * best.k + 2,
@@ -56,6 +68,13 @@ impl PathSearch {
     }
 
     fn choose_features<T: Real>(&self, data: &Data<T>, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
+        fn either(this: &PathSearch, data: EitherData, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
+            either!(data, data => this.choose_features_on(data, path, watch))
+        }
+        either(self, T::either_data(data), path, watch)
+    }
+
+    fn choose_features_on<T: Real>(&self, data: &Data<T>, path: FeaturePath, watch: &dyn Watch) -> AutomaticFeatures {
         let of_most = |rows: usize| rows as f64 > BASE_SHARE * data.n_rows() as f64;
         let base = path.allocation(1).is_some_and(|one| of_most(one.counts()[0]));
         // A feature for every distinct row explains everything and says nothing.
@@ -115,6 +134,17 @@ pub struct ChosenFeatures {
 /// BP-means with the penalty that the data suggest, from the features of the path unless another start or algorithm is
 /// wanted.
 pub fn fit_features_automatically<T: Real>(
+    data: &Data<T>,
+    parameters: &BpMeans,
+    watch: &dyn Watch,
+) -> Result<ChosenFeatures> {
+    fn either(data: EitherData, parameters: &BpMeans, watch: &dyn Watch) -> Result<ChosenFeatures> {
+        either!(data, data => fit_features_automatically_on(data, parameters, watch))
+    }
+    either(T::either_data(data), parameters, watch)
+}
+
+fn fit_features_automatically_on<T: Real>(
     data: &Data<T>,
     parameters: &BpMeans,
     watch: &dyn Watch,

@@ -4,7 +4,7 @@ use super::automatic::{Choice, automatic};
 use super::exactly::keep_better;
 use super::path::{ClusterPath, PathSearch};
 use super::{PenaltyInterval, farthest_first_penalty};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::hard::{Algorithm, Clustering, DpMeans, Goal, Restarts, Start};
 use crate::parallel::Workers;
@@ -94,6 +94,13 @@ impl PenaltyRule {
     /// Clusters at the penalty that the rule chooses: from the parameters' own starts and, where these are the usual ones,
     /// from the clusters on the path too, the better of both. Stopped by the watch, it has at least those on the path.
     pub fn fit<T: Real>(&self, data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<ChosenFit> {
+        fn either(this: &PenaltyRule, data: EitherData, parameters: &DpMeans, watch: &dyn Watch) -> Result<ChosenFit> {
+            either!(data, data => this.fit_on(data, parameters, watch))
+        }
+        either(self, T::either_data(data), parameters, watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, parameters: &DpMeans, watch: &dyn Watch) -> Result<ChosenFit> {
         parameters.check(data)?;
         let chosen = self.choose(data, parameters, watch)?;
         let goal = Goal::Penalty { penalty: chosen.penalty, max_clusters: parameters.goal.max_clusters() };

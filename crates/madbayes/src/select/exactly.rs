@@ -4,7 +4,7 @@
 //! max over K' > K of (loss(K) - loss(K'))/(K' - K) and min over K' < K of (loss(K') - loss(K))/(K - K').
 
 use super::{farthest_first_penalty, merge_down};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::Result;
 use crate::hard::{Algorithm, Clustering, DpMeans, Goal, Ladder, Restarts, Start};
 use crate::parallel::Workers;
@@ -53,6 +53,13 @@ pub struct ExactFit {
 /// better of both; then measured against its neighbours, which may improve it further (by the parallel algorithm, whatever
 /// the parameters say). The parameters' goal is not used.
 pub fn fit_exactly<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watch: &dyn Watch) -> Result<ExactFit> {
+    fn either(k: usize, parameters: &DpMeans, data: EitherData, watch: &dyn Watch) -> Result<ExactFit> {
+        either!(data, data => fit_exactly_on(k, parameters, data, watch))
+    }
+    either(k, parameters, T::either_data(data), watch)
+}
+
+fn fit_exactly_on<T: Real>(k: usize, parameters: &DpMeans, data: &Data<T>, watch: &dyn Watch) -> Result<ExactFit> {
     let exactly = |k: usize| DpMeans { goal: Goal::Exactly(k), ..parameters.clone() };
     let mut best = exactly(k).fit(data, watch)?;
     // From another clustering, merged down or split up to k.

@@ -1,6 +1,6 @@
 //! Farthest-first (Kulis & Jordan 2012): a penalty for about K clusters.
 
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::hard::mean_offset;
 use crate::linalg::{Kernel, add_offset_row, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
@@ -10,6 +10,13 @@ use crate::watch::Watch;
 /// T = {global mean}; K times, the row farthest from T joins T. The squared distance of the K-th is the penalty.
 /// Rows of weight 0 do not count. Stopped by the watch, it answers with what it has.
 pub fn farthest_first_penalty<T: Real>(data: &Data<T>, k: usize, workers: &Workers, watch: &dyn Watch) -> f64 {
+    fn either(data: EitherData, k: usize, workers: &Workers, watch: &dyn Watch) -> f64 {
+        either!(data, data => farthest_first_penalty_on(data, k, workers, watch))
+    }
+    either(T::either_data(data), k, workers, watch)
+}
+
+fn farthest_first_penalty_on<T: Real>(data: &Data<T>, k: usize, workers: &Workers, watch: &dyn Watch) -> f64 {
     let mut joined = mean_offset(data);
     let mut distances = vec![f64::INFINITY; data.n_rows()];
     let mut penalty = 0.0;

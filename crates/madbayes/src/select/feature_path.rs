@@ -2,7 +2,7 @@
 
 use super::hull::lower_hull;
 use super::path::{PathSearch, PenaltyPath};
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::Result;
 use crate::hard::{BpMeans, FeatureGoal, FeatureRungs, Restarts};
 use crate::structure::Allocation;
@@ -39,6 +39,13 @@ impl FeaturePath {
 impl PathSearch {
     /// The path of features. Stopped by the watch, it is the path so far.
     pub fn features<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<FeaturePath> {
+        fn either(this: &PathSearch, data: EitherData, watch: &dyn Watch) -> Result<FeaturePath> {
+            either!(data, data => this.features_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn features_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<FeaturePath> {
         self.check(data)?;
         let most = self.max_groups.unwrap_or_else(|| default_most_features(data));
         let share = data.n_rows().min(BpMeans::SAMPLE) as f64 / data.n_rows() as f64;

@@ -5,7 +5,7 @@
 //! Why D n: with c = n, clusters in many columns would merge whatever their distance, since c log(1 + n/c) bends too much.
 
 use super::automatic::automatic;
-use crate::data::{Data, Real, Rows};
+use crate::data::{Data, EitherData, Real, Rows};
 use crate::error::Result;
 use crate::hard::{
     CovariancePrior, DpMeans, FullCovarianceClustering, FullCovarianceMeans, Goal, nearest_centres, whitened,
@@ -39,6 +39,23 @@ pub struct CovarianceFit {
 /// Fits with guesses in place of what is not known. Where the expected covariance is given, the spherical clusters are those of
 /// the rows in its units: long clusters are round there.
 pub fn fit_full_covariance<T: Real>(
+    data: &Data<T>,
+    parameters: &FullCovarianceMeans,
+    guesses: CovarianceGuesses,
+    watch: &dyn Watch,
+) -> Result<CovarianceFit> {
+    fn either(
+        data: EitherData,
+        parameters: &FullCovarianceMeans,
+        guesses: CovarianceGuesses,
+        watch: &dyn Watch,
+    ) -> Result<CovarianceFit> {
+        either!(data, data => fit_full_covariance_on(data, parameters, guesses, watch))
+    }
+    either(T::either_data(data), parameters, guesses, watch)
+}
+
+fn fit_full_covariance_on<T: Real>(
     data: &Data<T>,
     parameters: &FullCovarianceMeans,
     guesses: CovarianceGuesses,

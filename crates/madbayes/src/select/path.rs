@@ -3,7 +3,7 @@
 use super::climb::Climb;
 use super::hull::{HullPoint, lower_hull};
 use super::sample::sampled;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::hard::{Ladder, losses, mean_offset, nearest_centres};
 use crate::parallel::Workers;
@@ -77,6 +77,13 @@ impl ClusterPath {
 
     /// The cluster of each row in the best clustering found with K clusters; none beyond the path.
     pub fn labels<T: Real>(&self, k: usize, data: &Data<T>, workers: &Workers) -> Option<Vec<u32>> {
+        fn either(this: &ClusterPath, k: usize, data: EitherData, workers: &Workers) -> Option<Vec<u32>> {
+            either!(data, data => this.labels_on(k, data, workers))
+        }
+        either(self, k, T::either_data(data), workers)
+    }
+
+    fn labels_on<T: Real>(&self, k: usize, data: &Data<T>, workers: &Workers) -> Option<Vec<u32>> {
         Some(nearest_centres(data.rows(), data.reference(), self.centres(k)?, workers))
     }
 }
@@ -124,6 +131,13 @@ impl PathSearch {
 
     /// The path of clusters. Stopped by the watch, it is the path so far.
     pub fn clusters<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<ClusterPath> {
+        fn either(this: &PathSearch, data: EitherData, watch: &dyn Watch) -> Result<ClusterPath> {
+            either!(data, data => this.clusters_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn clusters_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<ClusterPath> {
         self.check(data)?;
         let most = self.max_groups.unwrap_or_else(|| default_most(data.n_rows()));
         let mut found = self.search(data, watch, |climb, share| {

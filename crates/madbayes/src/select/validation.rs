@@ -6,7 +6,7 @@
 
 use super::PenaltyInterval;
 use super::path::{ClusterPath, PathSearch, default_most};
-use crate::data::{Data, Real, Rows};
+use crate::data::{Data, EitherData, Real, Rows};
 use crate::error::Result;
 use crate::parallel::Workers;
 use crate::random::{Stream, stream};
@@ -38,6 +38,13 @@ pub struct Validation {
 impl PathSearch {
     /// Validates the clusters of each K on held-out rows. Stopped by the watch, it answers with the halvings so far.
     pub fn validate_clusters<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Validation> {
+        fn either(this: &PathSearch, data: EitherData, watch: &dyn Watch) -> Result<Validation> {
+            either!(data, data => this.validate_clusters_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn validate_clusters_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Validation> {
         self.check(data)?;
         let most = self.max_groups.unwrap_or_else(|| default_most(data.n_rows())).min((data.n_rows() / 4).max(1));
         let mut sums = vec![0.0; most];
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn held_out_rows_confirm_clear_clusters_and_no_more() {
         for n_clusters in [1, 4] {
-            let recipe = GaussianMixture { n_rows: 400, n_clusters, separation: 8.0, ..GaussianMixture::default() };
+            let recipe = GaussianMixture { n_rows: 200, n_clusters, separation: 8.0, ..GaussianMixture::default() };
             let sample = recipe.sample(3).unwrap();
             let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
             let found = PathSearch::default().validate_clusters(&data, &Unwatched).unwrap();

@@ -4,7 +4,7 @@ use super::FeatureGoal;
 use super::fit::Fit;
 use super::learned::{Features, check_components};
 use super::row_problem::RowSolver;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::hard::Restarts;
 use crate::structure::Allocation;
@@ -165,6 +165,13 @@ impl BpMeans {
 
     /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Features> {
+        fn either(this: &BpMeans, data: EitherData, watch: &dyn Watch) -> Result<Features> {
+            either!(data, data => this.fit_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Features> {
         self.check(data)?;
         Fit::new(self, data, watch).run()
     }

@@ -4,7 +4,7 @@ use super::FeatureGoal;
 use super::least_squares::independent;
 use super::passes::{Run, State};
 use super::row_problem::RowSolver;
-use crate::data::{Data, Real};
+use crate::data::{Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::parallel::Workers;
 use crate::structure::Allocation;
@@ -69,6 +69,18 @@ pub fn allocate<T: Real>(
     solver: RowSolver,
     workers: &Workers,
 ) -> Result<Allocation> {
+    fn either(data: EitherData, components: &[f64], solver: RowSolver, workers: &Workers) -> Result<Allocation> {
+        either!(data, data => allocate_on(data, components, solver, workers))
+    }
+    either(T::either_data(data), components, solver, workers)
+}
+
+fn allocate_on<T: Real>(
+    data: &Data<T>,
+    components: &[f64],
+    solver: RowSolver,
+    workers: &Workers,
+) -> Result<Allocation> {
     let d = data.n_columns();
     check_components(components, d)?;
     let run =
@@ -81,6 +93,13 @@ pub fn allocate<T: Real>(
 
 /// A = (Z'Z)^-1 Z'X, K x D: what each feature of an allocation adds at the least loss; 0 for one that others make up.
 pub fn least_squares_components<T: Real>(data: &Data<T>, allocation: &Allocation) -> Vec<f64> {
+    fn either(data: EitherData, allocation: &Allocation) -> Vec<f64> {
+        either!(data, data => least_squares_components_on(data, allocation))
+    }
+    either(T::either_data(data), allocation)
+}
+
+fn least_squares_components_on<T: Real>(data: &Data<T>, allocation: &Allocation) -> Vec<f64> {
     let (k, d) = (allocation.n_features(), data.n_columns());
     let (mut products, mut sums) = (vec![0.0; k * k], vec![0.0; k * d]);
     for (n, row) in data.rows().iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Mahalanobis distances (x - mu)'S^-1(x - mu) from frozen clusters, and rows in units of a covariance.
 
-use crate::data::{CHUNK, Data, Real};
+use crate::data::{CHUNK, Data, EitherData, Real};
 use crate::error::{Error, Result};
 use crate::linalg::{Quadratics, add_offset_row, inverse_factor, on_this_processor, padded};
 use crate::parallel::Workers;
@@ -119,12 +119,48 @@ pub fn nearest_ellipses<T: Real>(
     covariances: &[f64],
     workers: &Workers,
 ) -> Result<(Vec<u32>, Vec<f64>)> {
+    fn either(
+        data: EitherData,
+        centres: &[f64],
+        covariances: &[f64],
+        workers: &Workers,
+    ) -> Result<(Vec<u32>, Vec<f64>)> {
+        either!(data, data => nearest_ellipses_on(data, centres, covariances, workers))
+    }
+    either(T::either_data(data), centres, covariances, workers)
+}
+
+fn nearest_ellipses_on<T: Real>(
+    data: &Data<T>,
+    centres: &[f64],
+    covariances: &[f64],
+    workers: &Workers,
+) -> Result<(Vec<u32>, Vec<f64>)> {
     let found = by_ellipses(data, centres, covariances, workers, |_, distances| nearest(distances, None))?;
     Ok(found.into_iter().map(|(k, distance)| (k as u32, distance)).unzip())
 }
 
 /// The squared Mahalanobis distance of every row from its own cluster.
 pub fn own_ellipses<T: Real>(
+    data: &Data<T>,
+    labels: &[u32],
+    centres: &[f64],
+    covariances: &[f64],
+    workers: &Workers,
+) -> Result<Vec<f64>> {
+    fn either(
+        data: EitherData,
+        labels: &[u32],
+        centres: &[f64],
+        covariances: &[f64],
+        workers: &Workers,
+    ) -> Result<Vec<f64>> {
+        either!(data, data => own_ellipses_on(data, labels, centres, covariances, workers))
+    }
+    either(T::either_data(data), labels, centres, covariances, workers)
+}
+
+fn own_ellipses_on<T: Real>(
     data: &Data<T>,
     labels: &[u32],
     centres: &[f64],

@@ -10,7 +10,7 @@ mod tests;
 
 use super::restarts::{Restarts, restarts_within_budget};
 use super::{DpMeans, Goal};
-use crate::data::{Data, Real, Rows};
+use crate::data::{Data, EitherData, Real, Rows};
 use crate::error::{Error, Result};
 use crate::likelihood::{check_covariance, check_covariance_penalty};
 use crate::parallel::Workers;
@@ -192,6 +192,13 @@ impl FullCovarianceMeans {
 
     /// Fits; the best of all runs. Stopped by the watch, it returns the best so far.
     pub fn fit<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<FullCovarianceClustering> {
+        fn either(this: &FullCovarianceMeans, data: EitherData, watch: &dyn Watch) -> Result<FullCovarianceClustering> {
+            either!(data, data => this.fit_on(data, watch))
+        }
+        either(self, T::either_data(data), watch)
+    }
+
+    fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<FullCovarianceClustering> {
         self.check(data)?;
         match &self.covariance_prior {
             CovariancePrior::Shared(covariance) => self.in_its_units(data, covariance, watch),
