@@ -18,8 +18,8 @@ use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
-/// Chunks whose summaries are held at once: bounds the memory of a scan, and has no influence on its result.
-const WAVE: usize = 32;
+/// Chunks for each thread whose summaries are held at once: bounds the memory of a scan, and has no influence on its result.
+const WAVE: usize = 8;
 
 /// One chunk of rows as a scan sees it.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,9 @@ fn scan_parts<T: Real, P: Send, R: Send>(
     mut merge: impl FnMut(R),
 ) -> ControlFlow<()> {
     let mut first_chunk = 0;
-    for wave in parts.chunks_mut(WAVE) {
+    // A single thread has nothing to wait for.
+    let wave = if workers.count() == 1 { 1 } else { WAVE * workers.count() };
+    for wave in parts.chunks_mut(wave) {
         let summaries = workers.map_mut(wave, |i, part| {
             if watch.step(&Step::Chunk).is_break() {
                 return None;

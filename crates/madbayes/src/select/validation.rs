@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn held_out_rows_confirm_clear_clusters_and_no_more() {
         for n_clusters in [1, 4] {
-            let recipe = GaussianMixture { n_rows: 200, n_clusters, separation: 8.0, ..GaussianMixture::default() };
+            let recipe = GaussianMixture { n_rows: 120, n_clusters, separation: 8.0, ..GaussianMixture::default() };
             let sample = recipe.sample(3).unwrap();
             let data = Data::new(Rows::new(&sample.values, 2).unwrap()).unwrap();
             let found = PathSearch::default().validate_clusters(&data, &Unwatched).unwrap();

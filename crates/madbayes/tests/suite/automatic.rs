@@ -115,9 +115,9 @@ fn the_cap_is_kept() {
 #[test]
 fn the_same_choice_for_any_number_of_threads() {
     let sample =
-        GaussianMixture { n_rows: 4200, n_columns: 16, n_clusters: 4, separation: 3.0, weights: Weights::Equal };
+        GaussianMixture { n_rows: 4200, n_columns: 8, n_clusters: 4, separation: 3.0, weights: Weights::Equal };
     let values = sample.sample(5).unwrap().values;
-    let rows = data(&values, 16);
+    let rows = data(&values, 8);
     let of = |threads| automatic(&rows, &DpMeans { threads, ..DpMeans::default() }, &Unwatched).unwrap();
     let one = of(1);
     assert!(one == of(3));

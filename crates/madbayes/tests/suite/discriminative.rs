@@ -213,7 +213,7 @@ fn partitions_have_their_exact_posterior(
         .collect();
     let total: f64 = weights.iter().sum();
     let inputs = Inputs::as_given(ROWS.to_vec(), 1);
-    let sweeps = 200_000;
+    let sweeps = 100_000;
     let term = Discriminative { scale: SCALE, ..Discriminative::new(factor) };
     let chains = run(&sampler(sweeps, split_merge), term, &inputs);
     let mut shares = vec![0.0; partitions.len()];
@@ -223,7 +223,7 @@ fn partitions_have_their_exact_posterior(
         shares[at] += 1.0 / chains[0].draws.len() as f64;
     }
     let distance: f64 = shares.iter().zip(&weights).map(|(share, w)| 0.5 * (share - w / total).abs()).sum();
-    assert!(distance < 0.01, "{factor:?} {split_merge}: {distance}");
+    assert!(distance < 0.014, "{factor:?} {split_merge}: {distance}");
     // The term is no formality: without it the posterior is another.
     let plain = {
         let make = || Ok(Box::new(SphericalGroups::new(&data, law())?) as Box<dyn Groups>);

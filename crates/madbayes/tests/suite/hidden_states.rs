@@ -55,9 +55,9 @@ fn the_enumerated_prior_sums_to_1_and_samples_follow_it(
 }
 
 fn assert_exact(likelihood: Likelihood, prior: Hdp, lengths: &[usize], method: HmmMethod) {
-    let distance = total_variation(likelihood, prior, lengths, method, STATE_SPLIT_MERGE, 60_000);
+    let distance = total_variation(likelihood, prior, lengths, method, STATE_SPLIT_MERGE, 30_000);
     println!("total variation from the exact posterior: {distance:.5}");
-    assert!(distance < 0.01, "{distance}");
+    assert!(distance < 0.014, "{distance}");
 }
 
 #[rstest]
@@ -102,7 +102,7 @@ fn proposals_alone_reach_the_exact_posterior_over_all_state_sequences(
 ) {
     let (prior, sequences) = (fixed(share, max_states), Sequences::new(&[3, 2], 5).unwrap());
     let mut left = exact_posterior(Spherical(1), &prior, &sequences);
-    let (steps, mut rng) = (400_000, stream(1, Stream::Chain(0)));
+    let (steps, mut rng) = (200_000, stream(1, Stream::Chain(0)));
     Spherical(1)
         .with_emissions(&Spherical(1).rows(5), &mut |make| {
             let (prior, sticks) = ((prior, prior.values), stream(1, Stream::Sticks(0)));
@@ -118,7 +118,7 @@ fn proposals_alone_reach_the_exact_posterior_over_all_state_sequences(
         .unwrap();
     let distance: f64 = left.values().map(|difference| difference.abs() / 2.0).sum();
     println!("total variation from the exact posterior: {distance:.5}");
-    assert!(distance < 0.01, "{distance}");
+    assert!(distance < 0.014, "{distance}");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn the_samplers_pass_gewekes_joint_test(
     #[case] lengths: &[usize],
     #[values(HmmMethod::Direct, HmmMethod::Beam)] method: HmmMethod,
 ) {
-    let results = joint_test(likelihood, resampled(sticky, max_states), lengths, method, 60_000);
+    let results = joint_test(likelihood, resampled(sticky, max_states), lengths, method, 30_000);
     for agreement in &results {
         println!("{:28} {:9.4} {:9.4}  z {:6.2}", agreement.name, agreement.independent, agreement.chain, agreement.z);
     }
