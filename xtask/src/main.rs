@@ -161,6 +161,8 @@ fn python_tests() -> Result<()> {
         "-q",
         "--numprocesses",
         "auto",
+        "--dist",
+        "worksteal",
         "--doctest-modules",
         "--pyargs",
         "madbayes",
@@ -177,7 +179,9 @@ fn wheel(options: &[&str]) -> Result<PathBuf> {
     if folder.exists() {
         std::fs::remove_dir_all(&folder)?;
     }
-    run(Command::new(python).args(["-m", "maturin", "build", "--quiet", "--out", "target/wheels"]).args(options))?;
+    let mut maturin = Command::new(python);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--out", "target/wheels"]).args(options);
+    run(whole(&mut maturin))?;
     let built = std::fs::read_dir(&folder)?.next().context("maturin left no wheel")??;
     Ok(built.path())
 }
@@ -265,11 +269,12 @@ fn cargo(arguments: &[&str]) -> Result<()> {
 fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
     let mut command = Command::new("cargo");
     command.args(arguments).envs(environment.iter().copied());
-    // What is built for the first time gains nothing from being built in parts.
-    if !has_parts() {
-        command.env("CARGO_INCREMENTAL", "0");
-    }
-    run(&mut command)
+    run(whole(&mut command))
+}
+
+/// What is built for the first time gains nothing from being built in parts.
+fn whole(command: &mut Command) -> &mut Command {
+    if has_parts() { command } else { command.env("CARGO_INCREMENTAL", "0") }
 }
 
 /// Whether the library was built in parts before.
