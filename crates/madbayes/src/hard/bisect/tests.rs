@@ -84,3 +84,18 @@ fn equal_rows_cannot_be_split_and_one_other_row_can_be_found() {
     assert!(split.weights == [1.0, 4999.0] || split.weights == [4999.0, 1.0], "{:?}", split.weights);
     assert!((split.gain - 4999.0 / 5000.0).abs() < 1e-9);
 }
+
+#[test]
+fn rows_are_equal_where_their_numbers_are_whatever_their_distances_round_to() {
+    // The square of 1e-25 is 0 in float32.
+    let values = [-1.0, 1.0, 0.0, 1e-25f32];
+    let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+    let mean = 5e-26 - f64::from(data.reference()[0]);
+    let split = bisect(&data, &[2, 3], &[mean]).unwrap();
+    assert_eq!((split.leaving.len(), split.weights), (1, [1.0, 1.0]));
+    // A mean that is rounded is apart from rows that are equal.
+    let values = [0.1, 0.1, 0.1, 5.0];
+    let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
+    let mean = (0.1 - data.reference()[0]) * (1.0 + 1e-15);
+    assert!(bisect(&data, &[0, 1, 2], &[mean]).is_none());
+}
