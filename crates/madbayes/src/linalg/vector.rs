@@ -33,6 +33,36 @@ pub trait Vector: Copy {
     unsafe fn square_root(self) -> Self;
     /// The numbers of both in turns: a0 b0 a1 b1 .., the first half and the second.
     unsafe fn interleave(self, other: Self) -> [Self; 2];
+    /// The first `LANES` numbers of as many rows, turned: the i-th of all rows in the i-th vector. A square is turned by interleaving
+    /// its first half with its second, as often as its side can be halved.
+    #[inline(always)]
+    unsafe fn turned(row: impl Fn(usize) -> *const Self::Number) -> [Self; 16] {
+        // SAFETY: the caller vouches for the instructions and for whole vectors in every row.
+        unsafe {
+            let mut square = [Self::splat(Self::Number::default()); 16];
+            for i in 0..Self::LANES {
+                square[i] = Self::load(row(i));
+            }
+            for _ in 0..Self::LANES.ilog2() {
+                let before = square;
+                for i in 0..Self::LANES / 2 {
+                    [square[2 * i], square[2 * i + 1]] = before[i].interleave(before[i + Self::LANES / 2]);
+                }
+            }
+            square
+        }
+    }
+    /// Asks for the line that a number stands in, which may be anywhere.
+    #[inline(always)]
+    fn fetch(place: *const Self::Number) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every x86-64 processor has this instruction, and it reads nothing.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = place;
+    }
     /// Whether self > other in all lanes.
     unsafe fn all_greater(self, other: Self) -> bool;
     /// Writes whole numbers, which are at least 0 and below 2^31.
@@ -128,7 +158,7 @@ mod x86 {
     macro_rules! vector {
         ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $min:ident, $max:ident,
          $sqrt:ident, |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr,
-         |$high:ident, $low:ident| $all:expr, |$whole:ident, $to:ident| $store_whole:expr) => {
+         |$high:ident, $low:ident| $all:expr, |$whole:ident, $to:ident| $store_whole:expr $(, $turned:ident)?) => {
             impl Vector for $vector {
                 type Number = $number;
                 const LANES: usize = $lanes;
@@ -191,6 +221,13 @@ mod x86 {
                     // SAFETY: as above, and the caller vouches for the memory.
                     unsafe { $store_whole }
                 }
+                $(
+                    #[inline(always)]
+                    unsafe fn turned(row: impl Fn(usize) -> *const $number) -> [Self; 16] {
+                        // SAFETY: as above.
+                        unsafe { $turned(row) }
+                    }
+                )?
             }
         };
     }
@@ -222,7 +259,7 @@ mod x86 {
                 [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
             },
             |a, b| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b) == 0xffff,
-            |x, to| _mm512_storeu_si512(to.cast(), _mm512_cvttps_epi32(x)));
+            |x, to| _mm512_storeu_si512(to.cast(), _mm512_cvttps_epi32(x)), quarters_turned);
         vector!(__m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd, _mm512_min_pd, _mm512_max_pd,
             _mm512_sqrt_pd, |a, b, yes, no| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b), no, yes),
             |a, b| {
@@ -232,6 +269,38 @@ mod x86 {
             },
             |a, b| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(a, b) == 0xff,
             |x, to| _mm256_storeu_si256(to.cast(), _mm512_cvttpd_epi32(x)));
+    }
+
+    /// [`Vector::turned`] of 16 rows: four rows' quarters are put side by side as they are read, which more parts of the processor can do
+    /// than permutations; then every square of 4 x 4 is turned by itself.
+    ///
+    /// # Safety
+    /// Only with AVX-512; every row has 16 numbers.
+    #[inline(always)]
+    unsafe fn quarters_turned(row: impl Fn(usize) -> *const f32) -> [__m512; 16] {
+        // SAFETY: the caller vouches for the instructions and for the memory.
+        unsafe {
+            let mut square = [_mm512_setzero_ps(); 16];
+            for quarter in 0..4 {
+                let four = |i: usize| _mm_loadu_ps(row(i).add(4 * quarter));
+                let mut rows = [_mm512_setzero_ps(); 4];
+                for i in 0..4 {
+                    let mut side = _mm512_castps128_ps512(four(i));
+                    side = _mm512_mask_broadcast_f32x4(side, 0x00f0, four(i + 4));
+                    side = _mm512_mask_broadcast_f32x4(side, 0x0f00, four(i + 8));
+                    rows[i] = _mm512_mask_broadcast_f32x4(side, 0xf000, four(i + 12));
+                }
+                let low = |a, b| _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+                let high = |a, b| _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+                let (first, second) = (low(rows[0], rows[1]), low(rows[2], rows[3]));
+                let (third, fourth) = (high(rows[0], rows[1]), high(rows[2], rows[3]));
+                square[4 * quarter] = _mm512_castpd_ps(_mm512_unpacklo_pd(first, second));
+                square[4 * quarter + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(first, second));
+                square[4 * quarter + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(third, fourth));
+                square[4 * quarter + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(third, fourth));
+            }
+            square
+        }
     }
 
     impl Lanes for f32 {
