@@ -181,22 +181,6 @@ struct BoundedPart<'a, T> {
     carried: Carried,
 }
 
-/// A row that its bounds leave open, its cluster, and its squared distance from the centre of that.
-#[derive(Clone, Copy, Default)]
-struct Open {
-    row: u32,
-    label: u32,
-    own: f64,
-}
-
-impl Open {
-    /// No less than the distance.
-    #[inline(always)]
-    fn upper(&self) -> f32 {
-        up(self.own.sqrt() as f32)
-    }
-}
-
 /// Rows of a block of the kernel, and rows that packing a centre takes as long as: what few rows and few centres cost.
 const BLOCK: usize = 32;
 
@@ -206,14 +190,17 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) -> (Changes, Carried) {
         let mut changes = Changes::default();
-        let open = self.widen_bounds(&mut changes);
+        let (open, starts) = self.widen_bounds();
         let mut measured = Measured::default();
         let mut some = SomeCentres::default();
         let mut others = Vec::new();
-        for group in open.chunk_by(|a, b| a.label == b.label) {
-            let label = group[0].label;
-            let near = &self.shifts.around[label as usize].near;
-            let reach = 2.0 * group.iter().map(Open::upper).fold(0.0, f32::max);
+        for (label, near) in self.shifts.around.iter().map(|around| &around.near).enumerate() {
+            let label = label as u32;
+            let group = &open[starts[label as usize] as usize..starts[label as usize + 1] as usize];
+            if group.is_empty() {
+                continue;
+            }
+            let reach = 2.0 * group.iter().map(|row| self.bounds[*row as usize].upper).fold(0.0, f32::max);
             let gap_to = |j: u32| gap(self.centres.offset(label as usize), self.centres.offset(j as usize));
             let within = near.partition_point(|&j| gap_to(j) <= reach);
             if (group.len().next_multiple_of(BLOCK) + BLOCK) * (within + 1) >= group.len() * self.centres.n_centres() {
@@ -227,7 +214,7 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
             // SAFETY: this kernel runs with FUSED and WIDE.
             unsafe {
                 measured.measure::<T, FUSED, WIDE>(&self, group, Some(&some));
-                self.settle::<FUSED>(group, &measured, |open| down(beyond - open.upper()), &mut changes);
+                self.settle::<FUSED>(group, &measured, beyond, &mut changes);
             }
         }
         // Where most centres are within reach, or few rows of a cluster open: all centres, for rows of all clusters together.
@@ -235,17 +222,16 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
         // SAFETY: as above.
         unsafe {
             measured.measure::<T, FUSED, WIDE>(&self, &others, None);
-            self.settle::<FUSED>(&others, &measured, |_| f32::INFINITY, &mut changes);
+            self.settle::<FUSED>(&others, &measured, f32::INFINITY, &mut changes);
         }
         changes.keep_farthest();
         (changes, self.carried)
     }
 }
 
-/// Rows to be measured, their nearest centres, how near these are, and how near any other may be.
+/// The nearest centres of some rows, how near these are, and how near any other may be.
 #[derive(Default)]
 struct Measured {
-    numbers: Vec<u32>,
     nearest: Vec<u32>,
     within: Vec<f32>,
     others: Vec<f32>,
@@ -258,16 +244,14 @@ impl Measured {
     unsafe fn measure<T: Real, const FUSED: bool, const WIDE: bool>(
         &mut self,
         part: &BoundedPart<T>,
-        open: &[Open],
+        open: &[u32],
         some: Option<&SomeCentres<T>>,
     ) {
         let Chunk { rows, reference, .. } = part.chunk;
-        self.numbers.clear();
-        self.numbers.extend(open.iter().map(|open| open.row));
         self.nearest.resize(open.len(), NO_LABEL);
         self.within.resize(open.len(), 0.0);
         self.others.resize(open.len(), 0.0);
-        let search = Search { rows, numbers: Some(&self.numbers), reference, some };
+        let search = Search { rows, numbers: Some(open), reference, some };
         let reach = Reach { nearest: &mut self.within, others: &mut self.others };
         // SAFETY: the caller vouches for the instructions.
         unsafe { part.centres.nearest_inlined::<FUSED, WIDE>(search, &mut self.nearest, Some(reach)) };
@@ -281,81 +265,80 @@ impl<T: Real> BoundedPart<'_, T> {
         offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize))
     }
 
-    /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster.
+    /// Whether a row with this upper bound may pay more than the penalty.
     #[inline(always)]
-    fn widen_bounds(&mut self, changes: &mut Changes) -> Vec<Open> {
-        let mut open = Vec::new();
-        let mut ends = vec![0u32; self.centres.n_centres()];
+    fn may_be_far(&self, row: usize, upper: f32) -> bool {
+        let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
+        weight * f64::from(upper) * f64::from(upper) > self.penalty
+    }
+
+    /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster, and where those of each cluster begin.
+    #[inline(always)]
+    fn widen_bounds(&mut self) -> (Vec<u32>, Vec<u32>) {
+        let mut open = Vec::with_capacity(self.labels.len());
+        let mut places = vec![0u32; self.centres.n_centres() + 1];
         for row in 0..self.labels.len() {
             let k = self.labels[row] as usize;
             let (bound, around) = (self.bounds[row], &self.shifts.around[k]);
             let upper = up(bound.upper + self.shifts.own[k]);
             let lower = down(bound.lower - self.shifts.others[k]).min(down(around.to_new - upper));
-            let stays_within = lower.max(around.half_gap);
-            let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
-            if upper <= stays_within && weight * f64::from(upper) * f64::from(upper) <= self.penalty {
-                self.bounds[row] = Bound { upper, lower };
-                continue;
-            }
-            // One look at its own centre is often enough.
-            let one = Open { row: row as u32, label: k as u32, own: self.square(row, k as u32) };
-            changes.measured += 1;
-            let upper = one.upper();
             self.bounds[row] = Bound { upper, lower };
-            if upper <= stays_within {
-                changes.note_if_far(self.chunk.first_row + row, weight * one.own, self.penalty);
-            } else {
-                open.push(one);
-                ends[k] += 1;
+            if upper > lower.max(around.half_gap) || self.may_be_far(row, upper) {
+                open.push(row as u32);
+                places[k] += 1;
             }
         }
         // Sorted by counting.
         let mut end = 0;
-        for count in &mut ends {
+        for count in &mut places {
             end += *count;
             *count = end;
         }
-        let mut sorted = vec![Open::default(); open.len()];
-        for one in open.into_iter().rev() {
-            let place = &mut ends[one.label as usize];
+        let mut sorted = vec![0; open.len()];
+        for row in open.into_iter().rev() {
+            let place = &mut places[self.labels[row as usize] as usize];
             *place -= 1;
-            sorted[*place as usize] = one;
+            sorted[*place as usize] = row;
         }
-        sorted
+        (sorted, places)
     }
 
-    /// Gives open rows to their nearest centres. No centre but those that were measured is nearer than `unmeasured`.
+    /// Gives open rows to their nearest centres. None but those that were measured is nearer to their own centre than `beyond`.
     ///
     /// # Safety
     /// To be inlined into a kernel that runs with FUSED.
     #[inline(always)]
     unsafe fn settle<const FUSED: bool>(
         &mut self,
-        group: &[Open],
+        group: &[u32],
         found: &Measured,
-        unmeasured: impl Fn(&Open) -> f32,
+        beyond: f32,
         changes: &mut Changes,
     ) {
         let distances = found.within.iter().zip(&found.others);
-        for (open, (&nearest, (&within, &other))) in group.iter().zip(found.nearest.iter().zip(distances)) {
-            let row = open.row as usize;
-            let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
-            let (mut upper, mut lower) = (within.min(open.upper()), other.min(unmeasured(open)));
-            if nearest != open.label {
-                if self.square(row, nearest) < open.own {
+        for (&row, (&nearest, (&within, &other))) in group.iter().zip(found.nearest.iter().zip(distances)) {
+            let row = row as usize;
+            let own = self.labels[row];
+            let (mut upper, mut lower) = (within, other);
+            if nearest == own {
+                lower = lower.min(down(beyond - within));
+            } else {
+                lower = lower.min(down(beyond - self.bounds[row].upper));
+                let here = self.square(row, own);
+                if self.square(row, nearest) < here {
+                    let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
                     self.labels[row] = nearest;
                     changes.changed += 1;
                     // SAFETY: the caller vouches for FUSED.
-                    unsafe {
-                        self.carried.carry::<T, FUSED>(self.chunk.rows.row(row), weight, open.label, nearest);
-                    }
+                    unsafe { self.carried.carry::<T, FUSED>(self.chunk.rows.row(row), weight, own, nearest) };
                 } else {
                     // A row that stays although another centre is as near has nothing to spare.
-                    (upper, lower) = (open.upper(), 0.0);
+                    (upper, lower) = (up(here.sqrt() as f32), 0.0);
                 }
             }
             self.bounds[row] = Bound { upper, lower };
-            if weight * f64::from(upper) * f64::from(upper) > self.penalty {
+            if self.may_be_far(row, upper) {
+                let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
                 let pays = weight * self.square(row, self.labels[row]);
                 changes.note_if_far(self.chunk.first_row + row, pays, self.penalty);
             }
