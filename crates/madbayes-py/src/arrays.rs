@@ -109,7 +109,12 @@ pub fn matrix<'py>(py: Python<'py>, values: &[f64], columns: usize) -> PyResult<
 
 /// Labels as scikit-learn has them.
 pub fn labels<'py>(py: Python<'py>, labels: &[u32]) -> Bound<'py, PyArray1<i32>> {
-    PyArray1::from_iter(py, labels.iter().map(|&l| l as i32))
+    own_labels(py, labels.to_vec())
+}
+
+/// The same without a copy.
+pub fn own_labels(py: Python<'_>, labels: Vec<u32>) -> Bound<'_, PyArray1<i32>> {
+    PyArray1::from_vec(py, labels.into_iter().map(|l| l as i32).collect())
 }
 
 /// An N x K matrix of bits as an allocation.

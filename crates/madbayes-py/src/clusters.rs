@@ -1,6 +1,6 @@
 //! DP-means, K-means, their models and streams.
 
-use crate::arrays::{Matrix, data, data_on, labels, matrix, rows, value_error, with_matrix};
+use crate::arrays::{Matrix, data, data_on, labels, matrix, own_labels, rows, value_error, with_matrix};
 use crate::path::{interval, runners_up};
 use crate::watching::{listen, listen_here};
 use madbayes::data::{Data, Real};
@@ -133,7 +133,7 @@ fn fit<'py>(
         } else {
             listen(py, progress, |watch| fit_data(&data, parameters, rule, plain, watch))?
         };
-        as_dictionary(py, &fitted.map_err(value_error)?, columns, options.seed, interrupted)
+        as_dictionary(py, fitted.map_err(value_error)?, columns, options.seed, interrupted)
     })
 }
 
@@ -171,15 +171,15 @@ fn fit_data<T: Real>(
 
 fn as_dictionary<'py>(
     py: Python<'py>,
-    fitted: &Fitted,
+    fitted: Fitted,
     columns: Vec<String>,
     seed: u64,
     interrupted: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let fit = &fitted.fit;
+    let mut fit = fitted.fit;
     let out = PyDict::new(py);
-    out.set_item("model", Bound::new(py, Model(ClusterModel::new(fit, columns, None, fitted.penalty, seed)))?)?;
-    out.set_item("labels", labels(py, &fit.labels))?;
+    out.set_item("model", Bound::new(py, Model(ClusterModel::new(&fit, columns, None, fitted.penalty, seed)))?)?;
+    out.set_item("labels", own_labels(py, std::mem::take(&mut fit.labels)))?;
     out.set_item("centres", matrix(py, &fit.centres, fit.n_columns)?)?;
     out.set_item("weights", PyArray1::from_slice(py, &fit.weights))?;
     out.set_item("penalty", fitted.penalty)?;
@@ -296,7 +296,7 @@ impl Stream {
                 }
                 Ok(fitted)
             })?;
-            as_dictionary(py, &fitted.map_err(value_error)?, columns, options.seed, interrupted)
+            as_dictionary(py, fitted.map_err(value_error)?, columns, options.seed, interrupted)
         })
     }
 

@@ -68,9 +68,9 @@ impl<T: Real> Run<'_, T> {
         ControlFlow::Continue(changes)
     }
 
-    /// Labels as the present centres say, without moving these, where bounds are known.
-    pub fn follow_centres(&self, state: &mut State) -> bool {
-        let (Some(mut bounds), Some(mut tallies)) = (state.bounds.take(), state.tallies.take()) else { return false };
-        self.assign_within(&mut bounds, state, &mut tallies, f64::INFINITY).is_continue()
+    /// Labels as the present centres say, without moving these, and the tallies of them, where bounds are known.
+    pub fn follow_centres(&self, state: &mut State) -> Option<Tallies> {
+        let (mut bounds, mut tallies) = (state.bounds.take()?, state.tallies.take()?);
+        self.assign_within(&mut bounds, state, &mut tallies, f64::INFINITY).is_continue().then_some(tallies)
     }
 }

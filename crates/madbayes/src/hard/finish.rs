@@ -5,29 +5,43 @@ use super::clustering::{Clustering, losses, nearest_centres};
 use super::known_splits::KnownSplits;
 use super::passes::{Run, State};
 use super::start::mean_offset;
-use crate::data::{Data, Real};
+use crate::data::{CHUNK, Data, Real};
 use crate::error::{Error, Result};
 use crate::linalg::{NO_LABEL, offset_squared_distance};
+use crate::scan::Tallies;
 use crate::watch::Unwatched;
 use std::collections::HashSet;
 
 /// Rows x columns x clusters that a stopped run may still look at: a small part of half a second.
 const WORK_AFTER_STOP: f64 = 1e9;
 
+/// Centres, the label of every row, and what is tallied of the rows with each label, where that is known.
+struct Ended {
+    centres: Vec<f64>,
+    labels: Vec<u32>,
+    tallies: Option<Tallies>,
+}
+
 impl<T: Real> Run<'_, T> {
     /// Centres in order of first appearance, labels as the centres say, the objective of both. A stopped run keeps the
     /// labels it has: another look at every centre for every row could take long.
     pub fn finish(&self, mut state: State) -> Result<Clustering> {
         let d = self.data.n_columns();
-        let (centres, labels) = if state.stopped {
+        let Ended { centres, labels, tallies } = if state.stopped {
             self.make_whole(&mut state)?;
-            self.as_it_is(&mut state)
+            self.as_it_is(&mut state, None)
         } else {
             self.settled(&mut state)?
         };
         state.bounds = None;
-        let mut sizes = vec![0; centres.len() / d];
-        labels.iter().for_each(|label| sizes[*label as usize] += 1);
+        let sizes = match &tallies {
+            Some(tallies) => tallies.counts.clone(),
+            None => {
+                let mut sizes = vec![0; centres.len() / d];
+                labels.iter().for_each(|label| sizes[*label as usize] += 1);
+                sizes
+            }
+        };
         let weights = match self.data.weights() {
             None => sizes.iter().map(|size| *size as f64).collect(),
             Some(all) => {
@@ -36,7 +50,9 @@ impl<T: Real> Run<'_, T> {
                 weights
             }
         };
-        let losses = losses(self.data, &centres, &labels, self.workers);
+        let known = tallies.map(|tallies| self.tallied_losses(&tallies, &centres));
+        let known = known.filter(|losses| !self.would_round(losses));
+        let losses = known.unwrap_or_else(|| losses(self.data, &centres, &labels, self.workers));
         let objective = self.goal.objective(losses.iter().sum(), sizes.len());
         state.trace.push(objective);
         Ok(Clustering {
@@ -58,9 +74,17 @@ impl<T: Real> Run<'_, T> {
         })
     }
 
+    /// The losses of tallied rows about these centres.
+    fn tallied_losses(&self, tallies: &Tallies, centres: &[f64]) -> Vec<f64> {
+        let offset = |(centre, reference): (&f64, &T)| centre - (*reference).into();
+        let offsets = |centre: &[f64]| -> Vec<f64> { centre.iter().zip(self.data.reference()).map(offset).collect() };
+        let centres = centres.chunks_exact(self.data.n_columns());
+        centres.enumerate().map(|(k, centre)| tallies.loss_about(k, &offsets(centre))).collect()
+    }
+
     /// Centres and the labels they imply. A centre that no row is nearest to has a twin, and goes; where K is asked for
     /// exactly, another cluster is split instead.
-    fn settled(&self, state: &mut State) -> Result<(Vec<f64>, Vec<u32>)> {
+    fn settled(&self, state: &mut State) -> Result<Ended> {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
             if let Goal::Exactly(wanted) = self.goal {
@@ -68,9 +92,9 @@ impl<T: Real> Run<'_, T> {
             }
             let followed = Run { watch: &Unwatched, ..*self }.follow_centres(state);
             let order = first_appearances(&state.labels, state.k());
-            if followed {
+            if followed.is_some() {
                 if order.len() == state.k() {
-                    return Ok(self.as_it_is(state));
+                    return Ok(self.as_it_is(state, followed));
                 }
                 self.take_means(state);
                 continue;
@@ -79,14 +103,14 @@ impl<T: Real> Run<'_, T> {
             let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
             let taken = first_appearances(&labels, order.len());
             if taken.len() == order.len() {
-                return Ok((centres, labels));
+                return Ok(Ended { centres, labels, tallies: None });
             }
             let offsets: Vec<f64> = order.iter().flat_map(|&k| state.offset(k).to_vec()).collect();
             (state.labels, state.offsets) = (labels, offsets);
             state.assigned.clear();
             self.take_means(state);
         }
-        Ok(self.as_it_is(state))
+        Ok(self.as_it_is(state, None))
     }
 
     /// Splits until there are `wanted` clusters.
@@ -104,16 +128,19 @@ impl<T: Real> Run<'_, T> {
         Ok(())
     }
 
-    /// Labels and centres of the run as they are, in order of first appearance.
-    fn as_it_is(&self, state: &mut State) -> (Vec<f64>, Vec<u32>) {
+    /// Labels and centres of the run as they are, and what is tallied of them, in order of first appearance.
+    fn as_it_is(&self, state: &mut State, tallies: Option<Tallies>) -> Ended {
         let order = first_appearances(&state.labels, state.k());
         let mut names = vec![0; state.k()];
         order.iter().enumerate().for_each(|(new, &old)| names[old] = new as u32);
         let mut labels = std::mem::take(&mut state.labels);
-        for label in &mut labels {
-            *label = if *label == NO_LABEL { 0 } else { names[*label as usize] };
-        }
-        (self.centres(state, &order), labels)
+        let mut parts: Vec<&mut [u32]> = labels.chunks_mut(16 * CHUNK).collect();
+        self.workers.map_mut(&mut parts, |_, part| {
+            for label in part.iter_mut() {
+                *label = if *label == NO_LABEL { 0 } else { names[*label as usize] };
+            }
+        });
+        Ended { centres: self.centres(state, &order), labels, tallies: tallies.map(|tallies| tallies.in_order(&order)) }
     }
 
     /// After a stop: a label for every row and means that fit them, and K as asked for, without another long look.

@@ -205,10 +205,12 @@ impl<T: Real> Run<'_, T> {
                 return None;
             }
             let exact = |j: usize| cost(i, j, squared_distance(state.offset(i), state.offset(j)));
-            let about = |j: usize| products.as_ref().map_or_else(|| exact(j), |p| cost(i, j, p.gap(i, j)));
-            let others = (0..state.k()).filter(|&j| j != i).map(|j| (about(j), j));
-            let cheapest = others.min_by(|a, b| a.0.total_cmp(&b.0));
-            Some(cheapest.map(|(_, j)| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
+            let costs: Vec<f64> = match &products {
+                Some(products) => products.gaps(i).enumerate().map(|(j, gap)| cost(i, j, gap)).collect(),
+                None => (0..state.k()).map(exact).collect(),
+            };
+            let cheapest = costs.iter().enumerate().filter(|(j, _)| *j != i).min_by(|a, b| a.1.total_cmp(b.1));
+            Some(cheapest.map(|(j, _)| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
         });
         let mut merges: Vec<Merge> = partners.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
         merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));

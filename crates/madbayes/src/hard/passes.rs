@@ -272,6 +272,11 @@ impl<T: Real> Run<'_, T> {
         (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + self.rounding_of_squares()
     }
 
+    /// Whether losses from tallies would round too much.
+    pub fn would_round(&self, losses: &[f64]) -> bool {
+        self.rounding_of_squares() > ROUNDING * losses.iter().sum::<f64>()
+    }
+
     /// Rounding of the sum of all squared distances from the reference point.
     pub fn rounding_of_squares(&self) -> f64 {
         let square: f64 = self.data.spreads().iter().map(|s| s * s).sum();
@@ -332,7 +337,7 @@ impl<T: Real> Run<'_, T> {
         }
         state.losses = (0..keep.len()).map(|k| tallies.loss(k)).collect();
         state.weights.clone_from(&tallies.weights);
-        if self.rounding_of_squares() > ROUNDING * state.losses.iter().sum::<f64>() {
+        if self.would_round(&state.losses) {
             self.measure(state);
         }
         // Rows of a cluster without weight lose their labels, which bounds do not know of.

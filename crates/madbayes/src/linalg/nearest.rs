@@ -35,6 +35,8 @@ pub struct FrozenCentres<T> {
     n_columns: usize,
     /// K x D, relative to the reference point.
     offsets: Vec<f64>,
+    /// The same as the kernel has them.
+    rounded: Vec<T>,
     panels: Panels<T>,
 }
 
@@ -49,10 +51,22 @@ struct Panels<T> {
 }
 
 impl<T: Real> Panels<T> {
-    /// As many indices as there are centres, filled up.
-    fn count(&mut self) {
-        let (known, filled) = (self.indices.len(), self.minus_half_norms.len());
-        self.indices.extend((known..filled).map(|i| T::from_f64(i as f64)));
+    /// Packs these of the centres, K x D, with what their halved norms are.
+    fn pack(&mut self, rounded: &[T], d: usize, names: &[u32], minus_half_norm: impl Fn(u32) -> T) {
+        let width = panel_width(names.len());
+        let filled = names.len().next_multiple_of(width);
+        self.width = width;
+        self.values.resize(filled * d, T::default());
+        for (panel, names) in self.values.chunks_exact_mut(width * d).zip(names.chunks(width)) {
+            for (i, &k) in names.iter().enumerate() {
+                let centre = &rounded[k as usize * d..(k as usize + 1) * d];
+                panel[i..].iter_mut().step_by(width).zip(centre).for_each(|(to, from)| *to = *from);
+            }
+        }
+        self.minus_half_norms.clear();
+        self.minus_half_norms.extend(names.iter().map(|k| minus_half_norm(*k)));
+        self.minus_half_norms.resize(filled, T::from_f64(f64::NEG_INFINITY));
+        self.indices.extend((self.indices.len()..filled).map(|i| T::from_f64(i as f64)));
     }
 }
 
@@ -69,21 +83,8 @@ impl<T: Real> SomeCentres<T> {
     pub fn take(&mut self, centres: &FrozenCentres<T>, names: impl Iterator<Item = u32>) {
         self.names.clear();
         self.names.extend(names);
-        let (all, d) = (&centres.panels, centres.n_columns);
-        let width = panel_width(self.names.len());
-        let filled = self.names.len().next_multiple_of(width);
-        self.panels.width = width;
-        self.panels.values.resize(filled * d, T::default());
-        self.panels.minus_half_norms.clear();
-        self.panels.minus_half_norms.extend(self.names.iter().map(|&k| all.minus_half_norms[k as usize]));
-        self.panels.minus_half_norms.resize(filled, T::from_f64(f64::NEG_INFINITY));
-        self.panels.count();
-        for (i, &k) in self.names.iter().enumerate() {
-            let k = k as usize;
-            let to = self.panels.values[i / width * width * d + i % width..].iter_mut().step_by(width);
-            let from = all.values[k / all.width * all.width * d + k % all.width..].iter().step_by(all.width);
-            to.zip(from).take(d).for_each(|(to, from)| *to = *from);
-        }
+        let norms = &centres.panels.minus_half_norms;
+        self.panels.pack(&centres.rounded, centres.n_columns, &self.names, |k| norms[k as usize]);
     }
 
     /// How many.
@@ -99,24 +100,14 @@ impl<T: Real> FrozenCentres<T> {
     /// Without centres, or when the values are not whole rows of `n_columns`.
     pub fn new(offsets: Vec<f64>, n_columns: usize) -> Self {
         assert!(n_columns > 0 && !offsets.is_empty() && offsets.len().is_multiple_of(n_columns), "K x D centres");
-        let k = offsets.len() / n_columns;
-        let width = panel_width(k);
-        let filled = k.next_multiple_of(width);
-        let mut values = vec![T::default(); filled * n_columns];
-        let mut minus_half_norms = vec![T::from_f64(f64::NEG_INFINITY); filled];
-        for (i, centre) in offsets.chunks_exact(n_columns).enumerate() {
-            let panel = &mut values[i / width * width * n_columns..];
-            let mut norm = 0.0;
-            for (j, &c) in centre.iter().enumerate() {
-                let rounded = T::from_f64(c);
-                panel[j * width + i % width] = rounded;
-                norm += rounded.into() * rounded.into();
-            }
-            minus_half_norms[i] = T::from_f64(-0.5 * norm);
-        }
-        let mut panels = Panels { width, values, minus_half_norms, indices: Vec::new() };
-        panels.count();
-        FrozenCentres { n_columns, offsets, panels }
+        let rounded: Vec<T> = offsets.iter().map(|&c| T::from_f64(c)).collect();
+        let names: Vec<u32> = (0..(offsets.len() / n_columns) as u32).collect();
+        let mut panels = Panels::default();
+        panels.pack(&rounded, n_columns, &names, |k| {
+            let centre = &rounded[k as usize * n_columns..(k as usize + 1) * n_columns];
+            T::from_f64(-0.5 * centre.iter().fold(0.0, |norm, &c| norm + c.into() * c.into()))
+        });
+        FrozenCentres { n_columns, offsets, rounded, panels }
     }
 
     /// Number of centres, K.

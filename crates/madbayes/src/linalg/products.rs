@@ -7,6 +7,8 @@
 pub(crate) struct Products {
     k: usize,
     values: Vec<f64>,
+    /// a'a.
+    norms: Vec<f64>,
 }
 
 impl Products {
@@ -17,14 +19,16 @@ impl Products {
         let rows = faer::MatRef::from_row_major_slice(points, k, d);
         let out = faer::MatMut::from_row_major_slice_mut(&mut values, k, k);
         faer::linalg::matmul::matmul(out, faer::Accum::Replace, rows, rows.transpose(), 1.0, faer::Par::Seq);
-        Products { k, values }
+        let norms = (0..k).map(|a| values[a * k + a]).collect();
+        Products { k, values, norms }
     }
 
-    /// About |a - b|^2.
+    /// About |a - b|^2 from one of them to all, itself among them, in order.
     #[inline]
-    pub fn gap(&self, a: usize, b: usize) -> f64 {
-        let product = |a: usize, b: usize| self.values[a * self.k + b];
-        (product(a, a) - 2.0 * product(a, b) + product(b, b)).max(0.0)
+    pub fn gaps(&self, a: usize) -> impl Iterator<Item = f64> {
+        let own = self.norms[a];
+        let products = &self.values[a * self.k..(a + 1) * self.k];
+        products.iter().zip(&self.norms).map(move |(product, norm)| (own - 2.0 * product + norm).max(0.0))
     }
 }
 
@@ -42,9 +46,10 @@ mod tests {
             let points: Vec<f64> = (0..k * d).map(|_| rng.random::<f64>() - 0.5).collect();
             let products = Products::new(&points, d);
             for a in 0..k {
+                let gaps: Vec<f64> = products.gaps(a).collect();
                 for b in 0..k {
                     let gap = squared_distance(&points[a * d..(a + 1) * d], &points[b * d..(b + 1) * d]);
-                    assert!((products.gap(a, b) - gap).abs() < 1e-13 * d as f64, "{a} {b}");
+                    assert!((gaps[b] - gap).abs() < 1e-13 * d as f64, "{a} {b}");
                 }
             }
         }

@@ -189,8 +189,8 @@ struct AssignChunk<'a, T> {
     chunk: Chunk<'a, T>,
     centres: &'a FrozenCentres<T>,
     sought: Sought<'a, T>,
-    /// The nearest centres of these rows and more, where they were sought nearby.
-    known: &'a [u32],
+    /// The nearest centres of these rows and more, and how far they are at most, where they were sought nearby.
+    known: &'a [(u32, f32)],
     penalty: f64,
     labels: &'a mut [u32],
     bounds: Option<&'a mut [Bound]>,
@@ -217,7 +217,9 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 }
                 Sought::Nearby => {
                     changes.measured = n_rows * (NEIGHBOURS + 1).min(centres.n_centres());
-                    nearest.copy_from_slice(&known[..n_rows]);
+                    for (n, &found) in known[..n_rows].iter().enumerate() {
+                        (nearest[n], within[n]) = found;
+                    }
                 }
                 Sought::All => {
                     changes.measured = n_rows * centres.n_centres();

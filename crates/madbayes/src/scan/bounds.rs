@@ -45,23 +45,23 @@ pub(super) fn down(distance: f32) -> f32 {
 /// What became of the bounds when the centres moved, and which centres are near each other.
 #[derive(Debug)]
 pub(crate) struct Shifts {
-    /// How far each centre has moved: its rows' upper bounds grow by that.
-    own: Vec<f32>,
-    /// The farthest that any other centre has moved: lower bounds shrink by that.
-    others: Vec<f32>,
-    around: Vec<Surroundings>,
+    of: Vec<Shift>,
+    /// For each centre those that a row of it may be nearer to, nearest first. Their distances are measured again where they are asked
+    /// for: all of them would take as much memory as the bounds, where clusters are many and overlap.
+    near: Vec<Vec<u32>>,
 }
 
-/// The other centres as one of them sees them.
-#[derive(Debug)]
-struct Surroundings {
-    /// Half the distance to the nearest: a row nearer than that stays.
+/// What became of the bounds of one cluster's rows.
+#[derive(Debug, Clone, Copy)]
+struct Shift {
+    /// How far its centre has moved: upper bounds grow by that.
+    own: f32,
+    /// The farthest that any other centre has moved: lower bounds shrink by that.
+    others: f32,
+    /// Half the distance to the nearest other centre: a row nearer than that stays.
     half_gap: f32,
-    /// Distance to the nearest that is new; infinite if none is.
+    /// Distance to the nearest centre that is new; infinite if none is.
     to_new: f32,
-    /// Those that a row of this one may be nearer to, nearest first. Their distances are measured again where they are asked for: all
-    /// of them would take as much memory as the bounds, where clusters are many and overlap.
-    near: Vec<u32>,
 }
 
 impl Shifts {
@@ -81,18 +81,20 @@ impl Shifts {
                 second = second.max(shift);
             }
         }
-        let others = (0..k).map(|i| if i == first.0 { second } else { first.1 }).collect();
         let known = anchors.len() / d;
         let around = workers.map(k, |i| {
+            let others = if i == first.0 { second } else { first.1 };
             on_this_processor(LookAround {
                 centres: centres.offsets(),
                 d,
                 i,
                 known,
                 reach: 2.0 * up(radii[i] + own[i]),
+                shift: Shift { own: own[i], others, half_gap: f32::INFINITY, to_new: f32::INFINITY },
             })
         });
-        Shifts { own, others, around }
+        let (of, near) = around.into_iter().unzip();
+        Shifts { of, near }
     }
 }
 
@@ -108,30 +110,31 @@ struct LookAround<'a> {
     i: usize,
     known: usize,
     reach: f32,
+    shift: Shift,
 }
 
 impl Kernel for LookAround<'_> {
-    type Output = Surroundings;
+    type Output = (Shift, Vec<u32>);
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Surroundings {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (Shift, Vec<u32>) {
         let here = &self.centres[self.i * self.d..(self.i + 1) * self.d];
-        let (mut half_gap, mut to_new, mut near) = (f32::INFINITY, f32::INFINITY, Vec::new());
+        let (mut shift, mut near) = (self.shift, Vec::new());
         for (j, there) in self.centres.chunks_exact(self.d).enumerate() {
             if j == self.i {
                 continue;
             }
             let gap = gap(here, there);
-            half_gap = half_gap.min(0.5 * gap);
+            shift.half_gap = shift.half_gap.min(0.5 * gap);
             if j >= self.known {
-                to_new = to_new.min(gap);
+                shift.to_new = shift.to_new.min(gap);
             }
             if gap <= self.reach {
                 near.push((gap, j as u32));
             }
         }
         near.sort_by(|a: &(f32, u32), b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        Surroundings { half_gap, to_new, near: near.iter().map(|(_, j)| *j).collect() }
+        (shift, near.iter().map(|(_, j)| *j).collect())
     }
 }
 
@@ -150,6 +153,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
     watch: &dyn Watch,
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
+    let near_enough = down(penalty.sqrt() as f32);
     let size = CHUNK * data.n_chunks().div_ceil(PARTS).clamp(1, MOST_CHUNKS);
     let parts = labels.chunks_mut(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
@@ -161,7 +165,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
         watch,
         |chunk, (labels, bounds): &mut (&mut [u32], &mut [Bound])| {
             let carried = Carried::new(centres.n_centres(), data.reference());
-            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, labels, bounds, carried })
+            on_this_processor(BoundedPart { chunk, centres, shifts, penalty, near_enough, labels, bounds, carried })
         },
         |(changes, carried)| {
             tallies.follow(&carried);
@@ -176,6 +180,8 @@ struct BoundedPart<'a, T> {
     centres: &'a FrozenCentres<T>,
     shifts: &'a Shifts,
     penalty: f64,
+    /// No row nearer than that pays more than the penalty, where rows have no weights.
+    near_enough: f32,
     labels: &'a mut [u32],
     bounds: &'a mut [Bound],
     carried: Carried,
@@ -194,7 +200,7 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
         let mut measured = Measured::default();
         let mut some = SomeCentres::default();
         let mut others = Vec::new();
-        for (label, near) in self.shifts.around.iter().map(|around| &around.near).enumerate() {
+        for (label, near) in self.shifts.near.iter().enumerate() {
             let label = label as u32;
             let group = &open[starts[label as usize] as usize..starts[label as usize + 1] as usize];
             if group.is_empty() {
@@ -268,26 +274,31 @@ impl<T: Real> BoundedPart<'_, T> {
     /// Whether a row with this upper bound may pay more than the penalty.
     #[inline(always)]
     fn may_be_far(&self, row: usize, upper: f32) -> bool {
-        let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
-        weight * f64::from(upper) * f64::from(upper) > self.penalty
+        match self.chunk.weights {
+            None => upper > self.near_enough,
+            Some(weights) => weights[row] * f64::from(upper) * f64::from(upper) > self.penalty,
+        }
     }
 
     /// Lets the bounds follow the centres; the rows that are open then, cluster by cluster, and where those of each cluster begin.
     #[inline(always)]
     fn widen_bounds(&mut self) -> (Vec<u32>, Vec<u32>) {
-        let mut open = Vec::with_capacity(self.labels.len());
+        let mut open = vec![0; self.labels.len()];
         let mut places = vec![0u32; self.centres.n_centres() + 1];
+        let mut n_open = 0;
         for row in 0..self.labels.len() {
             let k = self.labels[row] as usize;
-            let (bound, around) = (self.bounds[row], &self.shifts.around[k]);
-            let upper = up(bound.upper + self.shifts.own[k]);
-            let lower = down(bound.lower - self.shifts.others[k]).min(down(around.to_new - upper));
+            let (bound, shift) = (self.bounds[row], self.shifts.of[k]);
+            let upper = up(bound.upper + shift.own);
+            let lower = down(bound.lower - shift.others).min(down(shift.to_new - upper));
             self.bounds[row] = Bound { upper, lower };
-            if upper > lower.max(around.half_gap) || self.may_be_far(row, upper) {
-                open.push(row as u32);
-                places[k] += 1;
-            }
+            // Counted without a branch, since nobody can foresee which rows are open.
+            let is_open = (upper > lower.max(shift.half_gap)) | self.may_be_far(row, upper);
+            open[n_open] = row as u32;
+            n_open += usize::from(is_open);
+            places[k] += u32::from(is_open);
         }
+        open.truncate(n_open);
         // Sorted by counting.
         let mut end = 0;
         for count in &mut places {

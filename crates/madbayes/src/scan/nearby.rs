@@ -2,7 +2,7 @@
 
 use super::Members;
 use crate::data::{Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Search, SomeCentres, on_this_processor};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Reach, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 
 /// Centres that a row may go to beside its own, those nearest to that one.
@@ -23,8 +23,7 @@ impl<'a, T: Real> Neighbourhoods<'a, T> {
         let k = centres.n_centres();
         let products = Products::new(centres.offsets(), centres.offset(0).len());
         let names = workers.map(k, |own| {
-            let gap = |j: usize| (products.gap(own, j), j as u32);
-            let mut others: Vec<(f64, u32)> = (0..k).filter(|&j| j != own).map(gap).collect();
+            let mut others: Vec<(f64, u32)> = products.gaps(own).zip(0..).filter(|(_, j)| *j != own as u32).collect();
             // Of equally near ones the lowest numbers.
             if others.len() > NEIGHBOURS {
                 others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -37,8 +36,8 @@ impl<'a, T: Real> Neighbourhoods<'a, T> {
         Neighbourhoods { centres, names }
     }
 
-    /// For every row with its label the nearest of its own centre and the centres nearest to that.
-    pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &[u32], workers: &Workers) -> Vec<u32> {
+    /// For every row with its label the nearest of its own centre and the centres nearest to that, and a distance that is no less.
+    pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &[u32], workers: &Workers) -> Vec<(u32, f32)> {
         let members = Members::new(labels, self.names.len());
         let found = workers.map(members.k(), |own| {
             on_this_processor(AmongNeighbours {
@@ -49,9 +48,10 @@ impl<'a, T: Real> Neighbourhoods<'a, T> {
                 members: members.of(own),
             })
         });
-        let mut nearest = vec![NO_LABEL; labels.len()];
-        for (own, found) in found.into_iter().enumerate() {
-            members.of(own).iter().zip(found).for_each(|(&row, label)| nearest[row as usize] = label);
+        let mut nearest = vec![(NO_LABEL, f32::INFINITY); labels.len()];
+        for (own, (labels, within)) in found.into_iter().enumerate() {
+            let found = labels.into_iter().zip(within);
+            members.of(own).iter().zip(found).for_each(|(&row, found)| nearest[row as usize] = found);
         }
         nearest
     }
@@ -66,18 +66,20 @@ struct AmongNeighbours<'a, T> {
 }
 
 impl<T: Real> Kernel for AmongNeighbours<'_, T> {
-    type Output = Vec<u32>;
+    type Output = (Vec<u32>, Vec<f32>);
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<u32> {
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (Vec<u32>, Vec<f32>) {
         let AmongNeighbours { rows, reference, centres, names, members } = self;
         let mut nearest = vec![NO_LABEL; members.len()];
+        let (mut within, mut others) = (vec![0.0; members.len()], vec![0.0; members.len()]);
         let mut some = SomeCentres::default();
         some.take(centres, names.iter().copied());
         let search = Search { rows, numbers: Some(members), reference, some: Some(&some) };
+        let reach = Reach { nearest: &mut within, others: &mut others };
         // SAFETY: this kernel runs with FUSED and WIDE.
-        unsafe { centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, None) };
-        nearest
+        unsafe { centres.nearest_inlined::<FUSED, WIDE>(search, &mut nearest, Some(reach)) };
+        (nearest, within)
     }
 }
 
@@ -112,7 +114,9 @@ mod tests {
                 let mut near: Vec<u32> = (0..40).collect();
                 near.sort_by(|a, b| gap(own, *a).total_cmp(&gap(own, *b)));
                 let least = near[..=NEIGHBOURS].iter().map(|&k| distance(n, k)).fold(f64::INFINITY, f64::min);
-                assert_eq!(distance(n, found[n]), least, "row {n} of {d} columns");
+                let (nearest, within) = found[n];
+                assert_eq!(distance(n, nearest), least, "row {n} of {d} columns");
+                assert!(least.sqrt() <= f64::from(within), "row {n} of {d} columns: {least} {within}");
             }
         }
     }

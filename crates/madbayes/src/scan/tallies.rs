@@ -52,6 +52,11 @@ impl Tallies {
         if self.weights[k] > 0.0 { (self.squares[k] - dot(sum, sum) / self.weights[k]).max(0.0) } else { 0.0 }
     }
 
+    /// Loss of one cluster about any centre: sum w |x|^2 - 2 c'(sum w x) + W |c|^2.
+    pub(crate) fn loss_about(&self, k: usize, centre: &[f64]) -> f64 {
+        (self.squares[k] - 2.0 * dot(centre, self.sum(k)) + self.weights[k] * dot(centre, centre)).max(0.0)
+    }
+
     /// Takes a row from one cluster to another, which may be the next new one.
     pub(crate) fn carry<T: Real>(&mut self, data: &Data<T>, row: usize, from: usize, to: usize) {
         self.grow(self.counts.len().max(to + 1));
@@ -83,6 +88,17 @@ impl Tallies {
         kept(&mut self.weights, keep, 1);
         kept(&mut self.sums, keep, self.n_columns);
         kept(&mut self.squares, keep, 1);
+    }
+
+    /// The same clusters in another order.
+    pub(crate) fn in_order(&self, order: &[usize]) -> Tallies {
+        Tallies {
+            n_columns: self.n_columns,
+            counts: order.iter().map(|&k| self.counts[k]).collect(),
+            weights: order.iter().map(|&k| self.weights[k]).collect(),
+            sums: order.iter().flat_map(|&k| self.sum(k)).copied().collect(),
+            squares: order.iter().map(|&k| self.squares[k]).collect(),
+        }
     }
 
     /// Gives all rows of one cluster to another.
@@ -230,6 +246,9 @@ mod tests {
                 }
                 if !members.is_empty() {
                     prop_assert!((tallies.loss(k) - loss).abs() < 1e-8, "{} {loss}", tallies.loss(k));
+                    let centre: Vec<f64> = tallies.sum(k).iter().map(|sum| sum / weight + 0.5).collect();
+                    let about = loss + weight * 0.25 * d as f64;
+                    prop_assert!((tallies.loss_about(k, &centre) - about).abs() < 1e-8);
                 }
             }
         }
