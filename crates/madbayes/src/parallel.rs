@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Pools by process id and number of threads.
@@ -57,6 +58,43 @@ impl Workers {
         }
     }
 
+    /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged:
+    /// no thread waits for another, and few results are held at once. Ends early, with false, once a task returns none.
+    pub fn merge_in_order<S: Send, R: Send>(
+        &self,
+        items: &mut [S],
+        task: impl Fn(usize, &mut S) -> Option<R> + Sync,
+        mut merge: impl FnMut(R) + Send,
+    ) -> bool {
+        let pool = match &self.pool {
+            Some(pool) if items.len() > 1 => pool,
+            _ => return items.iter_mut().enumerate().all(|(i, item)| task(i, item).map(&mut merge).is_some()),
+        };
+        let n_items = items.len();
+        let left = Mutex::new(items.iter_mut().enumerate());
+        // Results that wait for one before them, by their number; the next to be merged.
+        let done = Mutex::new((BTreeMap::new(), 0, merge));
+        let stopped = AtomicBool::new(false);
+        let work = |_: &rayon::Scope| {
+            while !stopped.load(Ordering::Relaxed) {
+                let Some((i, item)) = left.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
+                let Some(result) = task(i, item) else {
+                    stopped.store(true, Ordering::Relaxed);
+                    return;
+                };
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let (waiting, next, merge) = &mut *done;
+                waiting.insert(i, result);
+                while let Some(result) = waiting.remove(next) {
+                    merge(result);
+                    *next += 1;
+                }
+            }
+        };
+        pool.scope(|scope| (0..self.count().min(n_items)).for_each(|_| scope.spawn(work)));
+        !stopped.into_inner()
+    }
+
     /// Both, at the same time where there are threads.
     pub fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
         match &self.pool {
@@ -98,6 +136,14 @@ mod tests {
             assert_eq!(seen, (0..100).collect::<Vec<_>>());
             assert_eq!(items[99], 100);
             assert_eq!(workers.both(|| 1, || workers.map(3, |i| i)), (1, vec![0, 1, 2]));
+            let mut merged = Vec::new();
+            assert!(workers.merge_in_order(&mut items, |i, item| Some((i, *item)), |result| merged.push(result)));
+            assert_eq!(merged, (0..100).map(|i| (i, i + 1)).collect::<Vec<_>>());
+            // What was merged before a stop are the first results.
+            merged.clear();
+            assert!(!workers.merge_in_order(&mut items, |i, _| (i < 40).then_some((i, 0)), |result| merged.push(result)));
+            assert_eq!(merged, (0..merged.len()).map(|i| (i, 0)).collect::<Vec<_>>());
+            assert!(merged.len() <= 40);
         }
     }
 }

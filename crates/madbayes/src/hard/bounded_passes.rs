@@ -22,7 +22,7 @@ impl Bounds {
             let span = part * 16 * CHUNK..((part + 1) * 16 * CHUNK).min(labels.len());
             let mut radii = vec![0.0f32; k];
             for (bound, &label) in self.rows[span.clone()].iter().zip(&labels[span]) {
-                radii[label as usize] = radii[label as usize].max(bound.upper);
+                radii[label as usize] = radii[label as usize].max(bound[0]);
             }
             radii
         });

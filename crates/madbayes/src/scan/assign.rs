@@ -251,7 +251,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             }
         }
         for (bound, (&upper, &lower)) in bounds.into_iter().flatten().zip(within.iter().zip(&others)) {
-            *bound = Bound { upper, lower };
+            *bound = [upper, lower];
         }
         changes.keep_farthest();
         (changes, carried)

@@ -20,12 +20,9 @@ use std::ops::ControlFlow;
 const MOST_CHUNKS: usize = 16;
 const PARTS: usize = 32;
 
-/// What is known of one row: no farther from its centre than `upper`, no nearer to any other than `lower`.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Bound {
-    pub upper: f32,
-    pub lower: f32,
-}
+/// What is known of one row: no farther from its centre than the first, no nearer to any other than the second. A pair, since memory
+/// full of zeros costs nothing until it is written.
+pub(crate) type Bound = [f32; 2];
 
 /// More than the roundings of one operation in float32.
 const ROUNDING: f32 = 2.0 * f32::EPSILON;
@@ -206,7 +203,7 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
             if group.is_empty() {
                 continue;
             }
-            let reach = 2.0 * group.iter().map(|row| self.bounds[*row as usize].upper).fold(0.0, f32::max);
+            let reach = 2.0 * group.iter().map(|row| self.bounds[*row as usize][0]).fold(0.0, f32::max);
             let gap_to = |j: u32| gap(self.centres.offset(label as usize), self.centres.offset(j as usize));
             let within = near.partition_point(|&j| gap_to(j) <= reach);
             if (group.len().next_multiple_of(BLOCK) + BLOCK) * (within + 1) >= group.len() * self.centres.n_centres() {
@@ -288,10 +285,10 @@ impl<T: Real> BoundedPart<'_, T> {
         let mut n_open = 0;
         for row in 0..self.labels.len() {
             let k = self.labels[row] as usize;
-            let (bound, shift) = (self.bounds[row], self.shifts.of[k]);
-            let upper = up(bound.upper + shift.own);
-            let lower = down(bound.lower - shift.others).min(down(shift.to_new - upper));
-            self.bounds[row] = Bound { upper, lower };
+            let ([upper, lower], shift) = (self.bounds[row], self.shifts.of[k]);
+            let upper = up(upper + shift.own);
+            let lower = down(lower - shift.others).min(down(shift.to_new - upper));
+            self.bounds[row] = [upper, lower];
             // Counted without a branch, since nobody can foresee which rows are open.
             let is_open = (upper > lower.max(shift.half_gap)) | self.may_be_far(row, upper);
             open[n_open] = row as u32;
@@ -334,7 +331,7 @@ impl<T: Real> BoundedPart<'_, T> {
             if nearest == own {
                 lower = lower.min(down(beyond - within));
             } else {
-                lower = lower.min(down(beyond - self.bounds[row].upper));
+                lower = lower.min(down(beyond - self.bounds[row][0]));
                 let here = self.square(row, own);
                 if self.square(row, nearest) < here {
                     let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
@@ -347,7 +344,7 @@ impl<T: Real> BoundedPart<'_, T> {
                     (upper, lower) = (up(here.sqrt() as f32), 0.0);
                 }
             }
-            self.bounds[row] = Bound { upper, lower };
+            self.bounds[row] = [upper, lower];
             if self.may_be_far(row, upper) {
                 let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
                 let pays = weight * self.square(row, self.labels[row]);
@@ -388,7 +385,7 @@ mod tests {
         let (mut plain, mut plain_tallies) = (labels.clone(), tallies.clone());
         check_bounds(&data, first, &labels, &bounds);
         let mut radii = vec![0.0f32; then.len() / d];
-        labels.iter().zip(&bounds).for_each(|(&l, b)| radii[l as usize] = radii[l as usize].max(b.upper));
+        labels.iter().zip(&bounds).for_each(|(&l, b)| radii[l as usize] = radii[l as usize].max(b[0]));
         let centres = FrozenCentres::<T>::new(then.to_vec(), d);
         let shifts = Shifts::new(first, &radii, &centres, &workers);
         let found = assign_within_bounds(
@@ -424,9 +421,9 @@ mod tests {
             for k in 0..(centres.len() / data.n_columns()) as u32 {
                 let distance = distance(data, row, centres, k);
                 if k == label {
-                    assert!(distance <= f64::from(bound.upper), "row {row}: {distance} {bound:?}");
+                    assert!(distance <= f64::from(bound[0]), "row {row}: {distance} {bound:?}");
                 } else {
-                    assert!(distance >= f64::from(bound.lower), "row {row}, centre {k}: {distance} {bound:?}");
+                    assert!(distance >= f64::from(bound[1]), "row {row}, centre {k}: {distance} {bound:?}");
                 }
             }
         }

@@ -18,9 +18,6 @@ use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
-/// Chunks for each thread whose summaries are held at once: bounds the memory of a scan, and has no influence on its result.
-const WAVE: usize = 8;
-
 /// One chunk of rows as a scan sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a, T> {
@@ -42,7 +39,7 @@ pub fn scan<T: Real, S: Send, R: Send>(
     workers: &Workers,
     watch: &dyn Watch,
     summarise: impl Fn(Chunk<T>, &mut [S]) -> R + Sync + Send,
-    merge: impl FnMut(R),
+    merge: impl FnMut(R) + Send,
 ) -> ControlFlow<()> {
     let parts = row_state.chunks_mut(CHUNK).collect();
     scan_parts(data, 0, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
@@ -58,33 +55,21 @@ fn scan_parts<T: Real, P: Send, R: Send>(
     workers: &Workers,
     watch: &dyn Watch,
     summarise: impl Fn(Chunk<T>, &mut P) -> R + Sync + Send,
-    mut merge: impl FnMut(R),
+    merge: impl FnMut(R) + Send,
 ) -> ControlFlow<()> {
-    let mut first_chunk = 0;
-    // A single thread has nothing to wait for.
-    let wave = if workers.count() == 1 { 1 } else { WAVE * workers.count() };
-    for wave in parts.chunks_mut(wave) {
-        let summaries = workers.map_mut(wave, |i, part| {
-            if watch.step(&Step::Chunk).is_break() {
-                return None;
-            }
-            let start = first_row + (first_chunk + i) * size;
-            let end = (start + size).min(data.n_rows());
-            let chunk = Chunk {
-                first_row: start,
-                rows: data.rows().slice(start, end),
-                weights: data.weights().map(|w| &w[start..end]),
-                reference: data.reference(),
-            };
-            Some(summarise(chunk, part))
-        });
-        first_chunk += summaries.len();
-        for summary in summaries {
-            match summary {
-                Some(summary) => merge(summary),
-                None => return ControlFlow::Break(()),
-            }
+    let summarise = |i: usize, part: &mut P| {
+        if watch.step(&Step::Chunk).is_break() {
+            return None;
         }
-    }
-    ControlFlow::Continue(())
+        let start = first_row + i * size;
+        let end = (start + size).min(data.n_rows());
+        let chunk = Chunk {
+            first_row: start,
+            rows: data.rows().slice(start, end),
+            weights: data.weights().map(|w| &w[start..end]),
+            reference: data.reference(),
+        };
+        Some(summarise(chunk, part))
+    };
+    if workers.merge_in_order(&mut parts, summarise, merge) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
