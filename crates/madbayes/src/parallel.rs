@@ -50,6 +50,14 @@ impl Workers {
         self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
+    /// Does work that asks for these threads again and again on one of them: it then need not be woken each time.
+    pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
     /// `task(0), .., task(n - 1)`, in this order.
     pub fn map<R: Send>(&self, n: usize, task: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
         match &self.pool {
