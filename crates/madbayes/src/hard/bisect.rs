@@ -64,10 +64,10 @@ impl<T: Real> Bisect<'_, T> {
         let step = self.rows.len().div_ceil(SAMPLE);
         let mut sample = Table::new(self, self.rows.iter().step_by(step), vectors);
         // A sample of equal rows says nothing about the others.
-        if step > 1 && sample.farthest().1 == 0.0 {
+        if step > 1 && sample.farthest(vectors).1 == 0.0 {
             sample = Table::new(self, self.rows.iter(), vectors);
         }
-        let (farthest, norm) = sample.farthest();
+        let (farthest, norm) = sample.farthest(vectors);
         let mut leaving = Vec::new();
         if norm > 0.0 {
             let plane = sample.two_means(farthest, norm, vectors);
@@ -225,6 +225,50 @@ impl<T: Real, V: Vector<Number = T>> Vectors<V> {
         product
     }
 
+    /// The row with weight that has the largest number, the first of equals, and that number: 0 where none has more.
+    #[inline(always)]
+    fn largest(self, numbers: &[Tile<T>], weights: &[Tile<T>]) -> (usize, T) {
+        let mut parts = [T::default(); TILE];
+        // SAFETY: as above.
+        unsafe {
+            let mut largest = V::splat(T::default());
+            for (numbers, weights) in numbers.iter().zip(weights) {
+                for i in (0..TILE).step_by(V::LANES) {
+                    let weight = V::load(weights.as_ptr().add(i));
+                    let zero = V::splat(T::default());
+                    largest = largest.larger(weight.where_greater(zero, V::load(numbers.as_ptr().add(i)), zero));
+                }
+            }
+            largest.store(parts.as_mut_ptr());
+        }
+        let largest = parts.iter().fold(T::default(), |a, &b| if b > a { b } else { a });
+        let mut rows = numbers.as_flattened().iter().zip(weights.as_flattened());
+        (rows.position(|(&number, &weight)| number == largest && weight > T::default()).unwrap_or(0), largest)
+    }
+
+    /// Writes rows that stand at these places column by column, less the reference point and the mean.
+    ///
+    /// # Safety
+    /// Whole vectors of columns can be read from every place.
+    #[inline(always)]
+    unsafe fn turn(self, values: &[T], places: &[usize; TILE], minus: [&[T]; 2], columns: &mut [Tile<T>]) {
+        let d = columns.len();
+        debug_assert!(places.iter().all(|place| place + d.next_multiple_of(V::LANES) <= values.len()));
+        // SAFETY: as above, and the caller vouches for the memory.
+        unsafe {
+            let one = V::splat(T::from_f64(1.0));
+            for first in (0..d).step_by(V::LANES) {
+                for side in (0..TILE).step_by(V::LANES) {
+                    let square = V::turned(|i| values.as_ptr().add(places[side + i] + first));
+                    for j in first..d.min(first + V::LANES) {
+                        let column = square[j - first].multiply_add(one, V::splat(minus[0][j]));
+                        column.multiply_add(one, V::splat(minus[1][j])).store(columns[j].as_mut_ptr().add(side));
+                    }
+                }
+            }
+        }
+    }
+
     /// The weights of the rows whose numbers are above a limit, 0 for the others; whether one is not what it was before.
     #[inline(always)]
     fn weights_above(self, numbers: &Tile<T>, limit: T, weights: &Tile<T>, before: &mut Tile<T>) -> bool {
@@ -273,26 +317,33 @@ impl<T: Real> Table<T> {
         let numbers: Vec<u32> = rows.copied().collect();
         let (data, d, tiles) = (of.data, of.data.n_columns(), numbers.len().div_ceil(TILE));
         let unit = data.n_rows() as f64 / data.total_weight();
-        let mean: Vec<T> = of.mean.iter().map(|&mean| T::from_f64(mean)).collect();
-        let mut columns = Vec::with_capacity(tiles * d);
+        let minus_mean: Vec<T> = of.mean.iter().map(|&mean| T::from_f64(-mean)).collect();
+        let minus_reference: Vec<T> = data.reference().iter().map(|&r| T::from_f64(-r.into())).collect();
+        let values = data.rows().values();
+        let mut columns = vec![[zero; TILE]; tiles * d];
         let (mut weights, mut norms) = (Vec::with_capacity(tiles), Vec::with_capacity(tiles));
         let (mut weight, mut sums) = ([zero; TILE], vec![[zero; TILE]; d]);
-        for numbers in numbers.chunks(TILE) {
+        for (numbers, columns) in numbers.chunks(TILE).zip(columns.chunks_exact_mut(d)) {
             // The last row stands where there are no more.
-            let row = |i: usize| data.rows().row(numbers[i.min(numbers.len() - 1)] as usize);
-            let rows: [&[T]; TILE] = std::array::from_fn(row);
+            let place = |i: usize| numbers[i.min(numbers.len() - 1)] as usize * d;
+            let places: [usize; TILE] = std::array::from_fn(place);
             let mut tile_weights = [zero; TILE];
             for (w, &number) in tile_weights.iter_mut().zip(numbers) {
                 *w = T::from_f64(unit * data.weight(number as usize));
             }
-            for (j, (&reference, &mean)) in data.reference().iter().zip(&mean).enumerate() {
-                // SAFETY: a row has as many numbers as the reference point.
-                let column: Tile<T> = std::array::from_fn(|i| unsafe { *rows[i].get_unchecked(j) });
-                let column = column.map(|x| x - reference - mean);
-                vectors.add_products(&mut sums[j], &column, &tile_weights);
-                columns.push(column);
+            let end = places.iter().fold(0, |end, place| end.max(*place)) + d.next_multiple_of(V::LANES);
+            if end <= values.len() {
+                // SAFETY: whole vectors of columns end before the values do.
+                unsafe { vectors.turn(values, &places, [&minus_reference, &minus_mean], columns) };
+            } else {
+                for (j, column) in columns.iter_mut().enumerate() {
+                    *column = places.map(|place| values[place + j] + minus_reference[j] + minus_mean[j]);
+                }
             }
-            norms.push(vectors.norms(&columns[columns.len() - d..]));
+            for (sums, column) in sums.iter_mut().zip(&*columns) {
+                vectors.add_products(sums, column, &tile_weights);
+            }
+            norms.push(vectors.norms(columns));
             vectors.add_products(&mut weight, &tile_weights, &[T::from_f64(1.0); TILE]);
             weights.push(tile_weights);
         }
@@ -308,15 +359,9 @@ impl<T: Real> Table<T> {
 
     /// The row with weight that is farthest from the mean, and its squared distance.
     #[inline(always)]
-    fn farthest(&self) -> (usize, f64) {
-        let zero = T::default();
-        let mut best = (0, zero);
-        for (i, (&norm, &weight)) in self.norms.as_flattened().iter().zip(self.weights.as_flattened()).enumerate() {
-            if weight > zero && norm > best.1 {
-                best = (i, norm);
-            }
-        }
-        (best.0, best.1.into())
+    fn farthest<V: Vector<Number = T>>(&self, vectors: Vectors<V>) -> (usize, f64) {
+        let (row, norm) = vectors.largest(&self.norms, &self.weights);
+        (row, norm.into())
     }
 
     /// The direction along which the rows are widest, sought from that of row `first` by multiplying with their scatter.

@@ -98,8 +98,9 @@ pub(crate) unsafe fn add_and_square<T: Real, const FUSED: bool>(
     sum_lanes(squares) + tail
 }
 
+/// The sum of eight numbers, halves first.
 #[inline(always)]
-fn sum_lanes(s: [f64; LANES]) -> f64 {
+pub(crate) fn sum_lanes(s: [f64; LANES]) -> f64 {
     ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]))
 }
 

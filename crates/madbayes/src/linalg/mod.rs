@@ -9,7 +9,7 @@ mod processor;
 mod products;
 mod vector;
 
-pub(crate) use distance::add_and_square;
+pub(crate) use distance::{add_and_square, sum_lanes};
 pub use distance::{add_offset_row, dot, offset_squared_distance, squared_distance};
 pub(crate) use eigen::symmetric_eigen;
 pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matrix_of, padded};

@@ -2,7 +2,7 @@
 
 use super::super::Goal;
 use crate::data::{Data, Real};
-use crate::linalg::{Kernel, Lanes, Vector, add_offset_row, offset_squared_distance, on_this_processor};
+use crate::linalg::{Kernel, Lanes, Vector, add_offset_row, offset_squared_distance, on_this_processor, sum_lanes};
 use crate::random::Rng;
 use crate::watch::{Step, Watch};
 use rand::RngExt;
@@ -40,7 +40,7 @@ fn seek<T: Real>(
     let rows: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
     let mut sample = Sample::new(data, &rows, step as f64);
     let weight = Shares::new(sample.weights.clone());
-    if weight.total() <= 0.0 {
+    if weight.total <= 0.0 {
         return super::mean_offset(data);
     }
     let mut seeds = vec![weight.draw(rng)];
@@ -48,7 +48,7 @@ fn seek<T: Real>(
     // What rows would pay beside the best candidate so far, and beside another.
     let (mut best, mut lower) = (pays.clone(), pays.clone());
     while seeds.len() < goal.cap().min(rows.len()) {
-        let loss = pays.total();
+        let loss = pays.total;
         if loss <= 0.0 && !sample.turned.is_empty() {
             // Offsets that are rounded to the numbers of the data can be equal where rows are not.
             sample.turned = Vec::new();
@@ -67,8 +67,8 @@ fn seek<T: Real>(
         for _ in 0..draws {
             let candidate = pays.draw(rng);
             sample.beside(candidate, &pays, &mut lower);
-            if lower.total() < least {
-                (seed, least) = (candidate, lower.total());
+            if lower.total < least {
+                (seed, least) = (candidate, lower.total);
                 std::mem::swap(&mut best, &mut lower);
             }
         }
@@ -95,21 +95,19 @@ const HALF: usize = BLOCK / 2;
 struct Shares {
     rows: Vec<f64>,
     blocks: Vec<f64>,
+    total: f64,
 }
 
 impl Shares {
     fn new(rows: Vec<f64>) -> Self {
-        let blocks = rows.chunks(BLOCK).map(|block| block.iter().sum()).collect();
-        Shares { rows, blocks }
-    }
-
-    fn total(&self) -> f64 {
-        self.blocks.iter().sum()
+        let blocks: Vec<f64> = rows.chunks(BLOCK).map(|block| block.iter().sum()).collect();
+        let total = blocks.iter().sum();
+        Shares { rows, blocks, total }
     }
 
     /// A row drawn in proportion to its share.
     fn draw(&self, rng: &mut Rng) -> usize {
-        let mut left = rng.random::<f64>() * self.total();
+        let mut left = rng.random::<f64>() * self.total;
         let block = first_beyond(&self.blocks, &mut left);
         let rows = &self.rows[block * BLOCK..(block + 1) * BLOCK];
         block * BLOCK + first_beyond(rows, &mut left)
@@ -192,7 +190,8 @@ impl<T: Real> Kernel for Beside<'_, T> {
         // SAFETY: this kernel runs with FUSED and WIDE.
         unsafe {
             match (FUSED, WIDE) {
-                (true, true) => self.lower::<T::Wide, <f64 as Lanes>::Wide, FUSED>(),
+                // What was just written in halves is slow to read as a whole.
+                (true, true) => self.lower::<T::Wide, <f64 as Lanes>::Narrow, FUSED>(),
                 (true, false) => self.lower::<T::Narrow, <f64 as Lanes>::Narrow, FUSED>(),
                 (false, _) => self.lower::<T::Plain, <f64 as Lanes>::Plain, FUSED>(),
             }
@@ -213,6 +212,7 @@ impl<T: Real> Beside<'_, T> {
         let narrow: Vec<T> = centre.iter().map(|c| T::from_f64(-*c)).collect();
         let known = self.pays.rows.as_chunks::<BLOCK>().0.iter().zip(weights.as_chunks::<BLOCK>().0);
         let lowered = self.lower.rows.as_chunks_mut::<BLOCK>().0.iter_mut().zip(&mut self.lower.blocks);
+        let mut all = 0.0;
         for (b, ((least, sum), (pays, weights))) in lowered.zip(known).enumerate() {
             let mut squares = [0.0; BLOCK];
             if turned.is_empty() {
@@ -240,9 +240,11 @@ impl<T: Real> Beside<'_, T> {
                 }
                 let mut parts = [0.0; HALF];
                 total.store(parts.as_mut_ptr());
-                *sum = parts.iter().sum();
+                *sum = sum_lanes(parts);
+                all += *sum;
             }
         }
+        self.lower.total = all;
     }
 }
 
@@ -336,7 +338,7 @@ mod tests {
                 assert_relative_eq!(plain.rows[i], expected, max_relative = 1e-4, epsilon = 1e-4);
             }
             assert!(seeds.iter().all(|&seed| pays.rows[seed] == 0.0), "a seed pays nothing");
-            assert_relative_eq!(pays.total(), pays.rows[..n].iter().sum::<f64>(), max_relative = 1e-12);
+            assert_relative_eq!(pays.total, pays.rows[..n].iter().sum::<f64>(), max_relative = 1e-12);
         }
     }
 
