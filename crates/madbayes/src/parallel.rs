@@ -149,7 +149,11 @@ mod tests {
             assert_eq!(merged, (0..100).map(|i| (i, i + 1)).collect::<Vec<_>>());
             // What was merged before a stop are the first results.
             merged.clear();
-            assert!(!workers.merge_in_order(&mut items, |i, _| (i < 40).then_some((i, 0)), |result| merged.push(result)));
+            assert!(!workers.merge_in_order(
+                &mut items,
+                |i, _| (i < 40).then_some((i, 0)),
+                |result| merged.push(result)
+            ));
             assert_eq!(merged, (0..merged.len()).map(|i| (i, 0)).collect::<Vec<_>>());
             assert!(merged.len() <= 40);
         }

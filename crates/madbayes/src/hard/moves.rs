@@ -205,12 +205,15 @@ impl<T: Real> Run<'_, T> {
                 return None;
             }
             let exact = |j: usize| cost(i, j, squared_distance(state.offset(i), state.offset(j)));
-            let costs: Vec<f64> = match &products {
-                Some(products) => products.gaps(i).enumerate().map(|(j, gap)| cost(i, j, gap)).collect(),
-                None => (0..state.k()).map(exact).collect(),
+            let cheapest = match &products {
+                Some(products) => {
+                    // Costs first, then their least: the first of the two loops is one for vectors.
+                    let costs: Vec<f64> = products.gaps(i).enumerate().map(|(j, gap)| cost(i, j, gap)).collect();
+                    least_but(i, costs.into_iter())
+                }
+                None => least_but(i, (0..state.k()).map(exact)),
             };
-            let cheapest = costs.iter().enumerate().filter(|(j, _)| *j != i).min_by(|a, b| a.1.total_cmp(b.1));
-            Some(cheapest.map(|(j, _)| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
+            Some(cheapest.map(|j| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
         });
         let mut merges: Vec<Merge> = partners.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
         merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));
@@ -378,6 +381,12 @@ impl<T: Real> Run<'_, T> {
         state.retain(&keep);
         touched
     }
+}
+
+/// The place of the least of these, the first of equals, but for one place.
+fn least_but(but: usize, costs: impl Iterator<Item = f64>) -> Option<usize> {
+    let others = costs.enumerate().filter(|(j, _)| *j != but);
+    others.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(j, _)| j)
 }
 
 fn gain(splits: &[Split], k: usize) -> f64 {

@@ -1,6 +1,6 @@
 //! Assignment of every row to its nearest centre, with the tallies the next centres are made of (Broderick 2013, Sec. 2).
 
-use super::bounds::{Bound, up};
+use super::bounds::{Bound, down, up};
 use super::nearby::{NEIGHBOURS, Neighbourhoods};
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
@@ -14,6 +14,9 @@ use std::ops::ControlFlow;
 
 /// Rows beyond the penalty that one chunk may report.
 const FAR_ROWS: usize = 32;
+
+/// Rows that are passed over together where nothing is to be done with them.
+const SEVERAL: usize = 16;
 
 /// Rows whose nearest centres are sought nearby before they change hands: what is found is forgotten then.
 const STRETCH: usize = 64 * CHUNK;
@@ -230,24 +233,36 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
         }
         let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
         let distance = |n: usize, k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize));
-        for (n, (label, nearest)) in labels.iter_mut().zip(nearest).enumerate() {
-            if *label == nearest {
+        // Few rows change, and few are far: a look at several at once passes the others over.
+        for (first, (labels, nearest)) in labels.chunks_mut(SEVERAL).zip(nearest.chunks(SEVERAL)).enumerate() {
+            if labels == nearest {
                 continue;
             }
-            let here = if *label == NO_LABEL { f64::INFINITY } else { distance(n, *label) };
-            if *label == NO_LABEL || distance(n, nearest) < here {
-                // SAFETY: this kernel runs with FUSED.
-                unsafe { carried.carry::<T, FUSED>(rows.row(n), weight(n), *label, nearest) };
-                *label = nearest;
-                changes.changed += 1;
-            } else {
-                // A row that stays although another centre is as near has nothing to spare.
-                (within[n], others[n]) = (up(here.sqrt() as f32), 0.0);
+            for (n, (label, &nearest)) in (first * SEVERAL..).zip(labels.iter_mut().zip(nearest)) {
+                if *label == nearest {
+                    continue;
+                }
+                let here = if *label == NO_LABEL { f64::INFINITY } else { distance(n, *label) };
+                if *label == NO_LABEL || distance(n, nearest) < here {
+                    // SAFETY: this kernel runs with FUSED.
+                    unsafe { carried.carry::<T, FUSED>(rows.row(n), weight(n), *label, nearest) };
+                    *label = nearest;
+                    changes.changed += 1;
+                } else {
+                    // A row that stays although another centre is as near has nothing to spare.
+                    (within[n], others[n]) = (up(here.sqrt() as f32), 0.0);
+                }
             }
         }
-        for (n, &upper) in within.iter().enumerate() {
-            if weight(n) * f64::from(upper) * f64::from(upper) > penalty {
-                changes.note_if_far(first_row + n, weight(n) * distance(n, labels[n]), penalty);
+        let near_enough = if weights.is_none() { down(penalty.sqrt() as f32) } else { 0.0 };
+        for (first, several) in within.chunks(SEVERAL).enumerate() {
+            if several.iter().fold(true, |near, upper| near & (*upper <= near_enough)) {
+                continue;
+            }
+            for (n, &upper) in (first * SEVERAL..).zip(several) {
+                if weight(n) * f64::from(upper) * f64::from(upper) > penalty {
+                    changes.note_if_far(first_row + n, weight(n) * distance(n, labels[n]), penalty);
+                }
             }
         }
         for (bound, (&upper, &lower)) in bounds.into_iter().flatten().zip(within.iter().zip(&others)) {

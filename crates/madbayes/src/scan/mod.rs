@@ -71,5 +71,9 @@ fn scan_parts<T: Real, P: Send, R: Send>(
         };
         Some(summarise(chunk, part))
     };
-    if workers.merge_in_order(&mut parts, summarise, merge) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    if workers.merge_in_order(&mut parts, summarise, merge) {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
+    }
 }
