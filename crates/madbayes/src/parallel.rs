@@ -3,11 +3,25 @@
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Pools by process id and number of threads.
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+
+/// Items for each thread by which one may be ahead of what is merged.
+const LEAD: usize = 8;
+
+/// Tells the other threads when this one panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
 
 /// The threads a computation may use.
 #[derive(Debug, Clone, Default)]
@@ -50,14 +64,6 @@ impl Workers {
         self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Does work that asks for these threads again and again on one of them: it then need not be woken each time.
-    pub fn inside<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
-    }
-
     /// `task(0), .., task(n - 1)`, in this order.
     pub fn map<R: Send>(&self, n: usize, task: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
         match &self.pool {
@@ -66,8 +72,9 @@ impl Workers {
         }
     }
 
-    /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged:
-    /// no thread waits for another, and few results are held at once. Ends early, with false, once a task returns none.
+    /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged.
+    /// No thread gets farther ahead of the others than a few items, so that few results are held at once. Ends early, with false, once
+    /// a task returns none.
     pub fn merge_in_order<S: Send, R: Send>(
         &self,
         items: &mut [S],
@@ -82,10 +89,15 @@ impl Workers {
         let left = Mutex::new(items.iter_mut().enumerate());
         // Results that wait for one before them, by their number; the next to be merged.
         let done = Mutex::new((BTreeMap::new(), 0, merge));
+        let (n_merged, lead) = (AtomicUsize::new(0), LEAD * self.count());
         let stopped = AtomicBool::new(false);
         let work = |_: &rayon::Scope| {
+            let _guard = StopOnPanic(&stopped);
             while !stopped.load(Ordering::Relaxed) {
                 let Some((i, item)) = left.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
+                while i >= n_merged.load(Ordering::Relaxed) + lead && !stopped.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
                 let Some(result) = task(i, item) else {
                     stopped.store(true, Ordering::Relaxed);
                     return;
@@ -96,6 +108,7 @@ impl Workers {
                 while let Some(result) = waiting.remove(next) {
                     merge(result);
                     *next += 1;
+                    n_merged.store(*next, Ordering::Relaxed);
                 }
             }
         };
@@ -147,7 +160,7 @@ mod tests {
             let mut merged = Vec::new();
             assert!(workers.merge_in_order(&mut items, |i, item| Some((i, *item)), |result| merged.push(result)));
             assert_eq!(merged, (0..100).map(|i| (i, i + 1)).collect::<Vec<_>>());
-            // What was merged before a stop are the first results.
+            // What was merged before a stop are the first results, in order.
             merged.clear();
             assert!(!workers.merge_in_order(
                 &mut items,
@@ -155,7 +168,14 @@ mod tests {
                 |result| merged.push(result)
             ));
             assert_eq!(merged, (0..merged.len()).map(|i| (i, 0)).collect::<Vec<_>>());
-            assert!(merged.len() <= 40);
         }
+    }
+
+    #[test]
+    fn a_panic_in_a_task_reaches_the_caller() {
+        let mut items = vec![0; 1000];
+        let task = |i: usize, _: &mut i32| if i == 3 { panic!("this one") } else { Some(i) };
+        let run = || Workers::new(2).merge_in_order(&mut items, task, |_| ());
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
 }

@@ -109,11 +109,7 @@ impl DpMeans {
     fn fit_on<T: Real>(&self, data: &Data<T>, watch: &dyn Watch) -> Result<Clustering> {
         self.check(data)?;
         let workers = if self.is_serial(data) { Workers::serial() } else { Workers::new(self.threads) };
-        workers.inside(|| self.best_run(data, &workers, watch))
-    }
-
-    fn best_run<T: Real>(&self, data: &Data<T>, workers: &Workers, watch: &dyn Watch) -> Result<Clustering> {
-        let first = self.run(data, 0, workers, watch)?;
+        let first = self.run(data, 0, &workers, watch)?;
         let runs = match self.restarts {
             Restarts::Exactly(runs) => runs,
             Restarts::Auto => restarts_within_budget(data.n_rows(), data.n_columns(), first.n_clusters()),
@@ -126,7 +122,7 @@ impl DpMeans {
             if watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let run = self.run(data, i + 1, workers, watch);
+            let run = self.run(data, i + 1, &workers, watch);
             let _ = watch.step(&Step::Run { run: i + 1, of: runs });
             Some(run)
         });

@@ -3,7 +3,7 @@
 use super::Goal;
 use super::clustering::{Clustering, losses, nearest_centres};
 use super::known_splits::KnownSplits;
-use super::passes::{Run, State};
+use super::passes::{ROUNDING, ROUNDING_OF_SQUARES, Run, State};
 use super::start::mean_offset;
 use crate::data::{CHUNK, Data, Real};
 use crate::error::{Error, Result};
@@ -50,8 +50,7 @@ impl<T: Real> Run<'_, T> {
                 weights
             }
         };
-        let known = tallies.map(|tallies| self.tallied_losses(&tallies, &centres));
-        let known = known.filter(|losses| !self.would_round(losses));
+        let known = tallies.and_then(|tallies| self.tallied_losses(&tallies, &centres));
         let losses = known.unwrap_or_else(|| losses(self.data, &centres, &labels, self.workers));
         let objective = self.goal.objective(losses.iter().sum(), sizes.len());
         state.trace.push(objective);
@@ -74,12 +73,16 @@ impl<T: Real> Run<'_, T> {
         })
     }
 
-    /// The losses of tallied rows about these centres.
-    fn tallied_losses(&self, tallies: &Tallies, centres: &[f64]) -> Vec<f64> {
+    /// The losses of tallied rows about these centres; none where that of one cluster would round, which is small and far away.
+    fn tallied_losses(&self, tallies: &Tallies, centres: &[f64]) -> Option<Vec<f64>> {
         let offset = |(centre, reference): (&f64, &T)| centre - (*reference).into();
         let offsets = |centre: &[f64]| -> Vec<f64> { centre.iter().zip(self.data.reference()).map(offset).collect() };
         let centres = centres.chunks_exact(self.data.n_columns());
-        centres.enumerate().map(|(k, centre)| tallies.loss_about(k, &offsets(centre))).collect()
+        let loss = |(k, centre): (usize, &[f64])| {
+            let loss = tallies.loss_about(k, &offsets(centre));
+            (tallies.squares[k] * ROUNDING_OF_SQUARES <= ROUNDING * loss).then_some(loss)
+        };
+        centres.enumerate().map(loss).collect()
     }
 
     /// Centres and the labels they imply. A centre that no row is nearest to has a twin, and goes; where K is asked for
@@ -240,4 +243,33 @@ fn key<T: Real>(row: &[T]) -> Vec<u64> {
 fn count_distinct<T: Real>(data: &Data<T>) -> usize {
     let rows = data.rows().iter().enumerate().filter(|(n, _)| data.weight(*n) > 0.0);
     rows.map(|(_, row)| key(row)).collect::<HashSet<_>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Rows;
+    use crate::hard::DpMeans;
+    use crate::parallel::Workers;
+    use crate::random::{Stream, stream};
+    use rand::RngExt;
+
+    #[test]
+    fn losses_are_those_of_the_rows_even_where_a_tight_cluster_is_far_from_a_wide_one() {
+        let mut rng = stream(9, Stream::Simulation);
+        for tight in [1e-4, 1.0] {
+            let mut values = Vec::new();
+            for n in 0..20_000 {
+                let (site, spread) = if n % 100 == 0 { (1e6, tight) } else { (f64::from(n % 3) * 100.0, 1.0) };
+                values.extend((0..2).map(|_| site + spread * (rng.random::<f64>() - 0.5)));
+            }
+            let data = Data::new(Rows::new(&values, 2).unwrap()).unwrap();
+            let fit = DpMeans::with_penalty(1e6).fit(&data, &Unwatched).unwrap();
+            assert_eq!(fit.n_clusters(), 4);
+            let measured = losses(&data, &fit.centres, &fit.labels, &Workers::serial());
+            for (loss, measured) in fit.losses.iter().zip(measured) {
+                assert!((loss - measured).abs() <= 1e-8 * measured, "{loss} {measured}");
+            }
+        }
+    }
 }

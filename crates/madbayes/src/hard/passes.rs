@@ -156,7 +156,10 @@ impl State {
 const STILL_CENTRES: usize = 64;
 
 /// Squares about the reference point may round by this share of the loss before the loss is measured row by row instead.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
+
+/// What sums of squares are rounded by, as a share of them.
+pub(super) const ROUNDING_OF_SQUARES: f64 = 1e-14;
 
 /// From so many rows on, bounds are kept from pass to pass.
 const MANY_ROWS: usize = 1 << 14;
@@ -272,15 +275,10 @@ impl<T: Real> Run<'_, T> {
         (if size_of::<T>() == 4 { 1e-6 } else { 1e-9 }) * objective.abs() + self.rounding_of_squares()
     }
 
-    /// Whether losses from tallies would round too much.
-    pub fn would_round(&self, losses: &[f64]) -> bool {
-        self.rounding_of_squares() > ROUNDING * losses.iter().sum::<f64>()
-    }
-
     /// Rounding of the sum of all squared distances from the reference point.
     pub fn rounding_of_squares(&self) -> f64 {
         let square: f64 = self.data.spreads().iter().map(|s| s * s).sum();
-        1e-14 * self.data.total_weight() * square
+        ROUNDING_OF_SQUARES * self.data.total_weight() * square
     }
 
     /// Opens clusters at far rows, farthest first: a row that still pays more than the penalty beside those opened
@@ -337,7 +335,7 @@ impl<T: Real> Run<'_, T> {
         }
         state.losses = (0..keep.len()).map(|k| tallies.loss(k)).collect();
         state.weights.clone_from(&tallies.weights);
-        if self.would_round(&state.losses) {
+        if self.rounding_of_squares() > ROUNDING * state.losses.iter().sum::<f64>() {
             self.measure(state);
         }
         // Rows of a cluster without weight lose their labels, which bounds do not know of.

@@ -2,7 +2,8 @@
 //!
 //! |x - c|^2 = |x|^2 - 2 (x'c - |c|^2/2), so the nearest centre has the largest x'c - |c|^2/2. A block of rows is
 //! turned on its side (one row per vector lane) and moved to the reference point; a panel of centres is held in
-//! registers' reach; the products of a block with a panel never leave the registers. No N x K matrix is stored.
+//! registers' reach; the products of a block with a panel leave the registers only where rows are wide, between slices of
+//! columns. No N x K matrix is stored.
 //!
 //! Where the two best scores are closer than rounding can tell apart, the row is measured against all centres again,
 //! in float64: the centre found is always the nearest.

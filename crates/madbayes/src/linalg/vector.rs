@@ -9,7 +9,8 @@ use crate::data::Real;
 ///
 /// # Safety
 /// All operations need the processor's instructions for the type: call them only inside a kernel that
-/// [`on_this_processor`](super::on_this_processor) runs with them. `load`, `store` and `store_whole` touch `LANES` numbers.
+/// [`on_this_processor`](super::on_this_processor) runs with them. `load`, `store` and `store_whole` touch
+/// `LANES` numbers, `turned` as many in every row.
 pub trait Vector: Copy {
     /// Its numbers.
     type Number: Real;
@@ -153,8 +154,8 @@ mod x86 {
     use super::{Four, Lanes, Vector};
     use std::arch::x86_64::*;
 
-    /// One vector type by its instructions; the last four are what `where_greater` does with (self, other, yes, no), `interleave`
-    /// and `all_greater` with (self, other), and `store_whole` with (self, to).
+    /// One vector type by its instructions; behind `sqrt` stands what `where_greater` does with (self, other, yes, no),
+    /// `interleave` and `all_greater` with (self, other), `store_whole` with (self, to), and how rows are turned, where it has a way of its own.
     macro_rules! vector {
         ($vector:ty, $number:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $multiply_add:ident, $min:ident, $max:ident,
          $sqrt:ident, |$a:ident, $b:ident, $yes:ident, $no:ident| $choice:expr, |$first:ident, $second:ident| $turns:expr,

@@ -33,10 +33,10 @@ pub(super) fn up(distance: f32) -> f32 {
     distance * (1.0 + ROUNDING) + f32::MIN_POSITIVE
 }
 
-/// A distance below that was rounded to this.
+/// A distance below that was rounded to this; finite, since what is beyond the largest number may be infinite only in this type.
 #[inline(always)]
 pub(super) fn down(distance: f32) -> f32 {
-    (distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE).max(0.0)
+    (distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE).max(0.0).min(f32::MAX)
 }
 
 /// What became of the bounds when the centres moved, and which centres are near each other.
@@ -329,7 +329,8 @@ impl<T: Real> BoundedPart<'_, T> {
             let own = self.labels[row];
             let (mut upper, mut lower) = (within, other);
             if nearest == own {
-                lower = lower.min(down(beyond - within));
+                upper = upper.min(self.bounds[row][0]);
+                lower = lower.min(down(beyond - upper));
             } else {
                 lower = lower.min(down(beyond - self.bounds[row][0]));
                 let here = self.square(row, own);
@@ -441,6 +442,8 @@ mod tests {
             spread in prop_oneof![Just(1e-4), Just(1.0)],
             penalty in prop_oneof![Just(0.5), Just(f64::INFINITY)],
             weighted in any::<bool>(),
+            // Beyond what float32 can hold.
+            scale in prop_oneof![4 => Just(1.0), 1 => Just(1e50)],
         ) {
             use rand::RngExt;
             let mut rng = crate::random::stream(seed, crate::random::Stream::Simulation);
@@ -453,8 +456,11 @@ mod tests {
             let weights = weighted.then_some(&weights[..]);
             let mut then: Vec<f64> = first.iter().zip(&noise).map(|(c, e)| c + shift * e).collect();
             then.extend(opened);
-            follow::<f32>(&values, weights, &first, &then, d, penalty);
-            follow::<f64>(&values, weights, &first, &then, d, penalty);
+            if scale == 1.0 {
+                follow::<f32>(&values, weights, &first, &then, d, penalty);
+            }
+            let scaled = |numbers: &[f64]| -> Vec<f64> { numbers.iter().map(|x| x * scale).collect() };
+            follow::<f64>(&scaled(&values), weights, &scaled(&first), &scaled(&then), d, penalty * scale * scale);
         }
     }
 }

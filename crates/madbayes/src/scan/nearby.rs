@@ -8,7 +8,7 @@ use crate::parallel::Workers;
 /// Centres that a row may go to beside its own, those nearest to that one.
 pub(super) const NEIGHBOURS: usize = 16;
 
-/// From so many centres on it pays: each cluster's rows are copied and measured in blocks, filled or not.
+/// From so many centres on it pays: each cluster's centres are packed, and its rows measured in blocks, filled or not.
 pub(crate) const PAYS_FROM: usize = 6 * NEIGHBOURS;
 
 /// Which centres are near each of them.

@@ -75,6 +75,8 @@ pub(super) unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
         places
     };
     let fetched = if size_of_val(rows.values()) > FAR { lanes } else { 0 };
+    // Rows that stand one behind the other may share a line.
+    let step = if search.numbers.is_none() { (LINE / size_of::<V::Number>() / d).max(1) } else { 1 };
     let n_panels = panels.values.len() / (d * PANEL);
     let mut next = if labels.is_empty() { [0; LARGEST_BLOCK] } else { places_from(0) };
     for (number_of_block, labels) in labels.chunks_mut(lanes).enumerate() {
@@ -106,7 +108,7 @@ pub(super) unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 // What is looked at next is fetched meanwhile, a share with each panel.
                 let coming = if is_last { 0..d.min(SLICE) } else { columns.end..d.min(columns.end + SLICE) };
                 let (values, places) = if is_last { (rows.values(), &next) } else { (values, &places) };
-                let mut ahead = Ahead::new(values, &places[..fetched], coming, search.numbers.is_none());
+                let mut ahead = Ahead::new(values, &places[..fetched], coming, step);
                 let share = ahead.lines().div_ceil(n_panels);
                 for (p, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {
                     ahead.fetch::<V>(share);
@@ -207,10 +209,8 @@ impl<'a, T: Real> Ahead<'a, T> {
     /// Numbers in a line.
     const LINE: usize = LINE / size_of::<T>();
 
-    /// Whether the rows stand one behind the other is for the caller to say.
     #[inline(always)]
-    fn new(values: &'a [T], places: &'a [usize], columns: Range<usize>, in_order: bool) -> Self {
-        let step = if in_order { (Self::LINE / columns.len()).max(1) } else { 1 };
+    fn new(values: &'a [T], places: &'a [usize], columns: Range<usize>, step: usize) -> Self {
         Ahead { values, places, step, row: 0, column: columns.start, columns }
     }
 

@@ -31,7 +31,7 @@ fn check<T: Real>(n: usize, d: usize, k: usize, scale: f64) {
 #[test]
 fn the_kernel_finds_the_nearest_centre_for_every_shape_and_scale() {
     for n in [1, 7, 8, 15, 16, 17, 33, 100] {
-        for d in [1, 2, 3, 7, 8, 9, 16, 33, 130] {
+        for d in [1, 2, 3, 7, 8, 9, 16, 33, 300] {
             for k in [1, 2, 5, 6, 7, 12, 13, 50] {
                 for scale in [4.0, 1e-3, 1e-5] {
                     check::<f32>(n, d, k, scale);
@@ -96,4 +96,56 @@ fn every_kind_of_processor_agrees_with_the_plain_kernel() {
         }
     }
     assert_eq!(best, plain);
+}
+
+/// Labels and reach by one kernel, checked against distances in float64.
+fn check_reach<T: Real>(rows: Rows<T>, centres: &FrozenCentres<T>, kernel: impl Fn(Search<T>, &mut [u32], Reach)) {
+    let (n, origin) = (rows.n_rows(), vec![T::default(); rows.n_columns()]);
+    let (mut labels, mut nearest, mut others) = (vec![NO_LABEL; n], vec![0.0; n], vec![0.0; n]);
+    kernel(Search::all(rows, &origin), &mut labels, Reach { nearest: &mut nearest, others: &mut others });
+    let mut open = 0;
+    for (i, row) in rows.iter().enumerate() {
+        let distance = |k: usize| offset_squared_distance(row, &origin, centres.offset(k)).sqrt();
+        let mut distances: Vec<f64> = (0..centres.n_centres()).map(distance).collect();
+        let found = distances[labels[i] as usize];
+        distances.sort_by(f64::total_cmp);
+        assert_eq!(found, distances[0]);
+        assert!(found <= f64::from(nearest[i]) && f64::from(nearest[i]) <= 1.001 * found, "{found} {}", nearest[i]);
+        assert!(f64::from(others[i]) <= distances[1], "{} {}", others[i], distances[1]);
+        open += usize::from(f64::from(others[i]) < 0.999 * distances[1]);
+    }
+    assert!(open <= n / 10, "{open} of {n} rows have loose bounds");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn wide_narrow_and_plain_vectors_find_the_same_and_bound_it() {
+    fn check<T: Real>(d: usize) {
+        let mut rng = stream(d as u64, Stream::Simulation);
+        let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random::<f64>() - 0.5).collect() };
+        let values: Vec<T> = draw(75 * d).into_iter().map(T::from_f64).collect();
+        // Six centres are packed alike for all vectors.
+        let centres = FrozenCentres::<T>::new(draw(6 * d), d);
+        let rows = Rows::new(&values, d).unwrap();
+        // SAFETY: arrays of four need no special instructions.
+        check_reach(rows, &centres, |search, labels, reach| unsafe {
+            nearest_in_blocks::<T::Plain, 6>(search, &centres, labels, Some(reach));
+        });
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has just been asked for these features.
+            check_reach(rows, &centres, |search, labels, reach| unsafe {
+                nearest_narrow::<T::Narrow, 6>(search, &centres, labels, Some(reach));
+            });
+        }
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+            // SAFETY: as above.
+            check_reach(rows, &centres, |search, labels, reach| unsafe {
+                nearest_wide::<T::Wide, 6>(search, &centres, labels, Some(reach));
+            });
+        }
+    }
+    for d in [2, 5, 16, 40, 300] {
+        check::<f32>(d);
+        check::<f64>(d);
+    }
 }
