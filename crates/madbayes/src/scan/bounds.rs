@@ -36,7 +36,9 @@ pub(super) fn up(distance: f32) -> f32 {
 /// A distance below that was rounded to this; finite, since what is beyond the largest number may be infinite only in this type.
 #[inline(always)]
 pub(super) fn down(distance: f32) -> f32 {
-    (distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE).max(0.0).min(f32::MAX)
+    let below = distance * (1.0 - ROUNDING) - f32::MIN_POSITIVE;
+    // Nor is it less than 0, or no number at all.
+    if below > 0.0 { below.min(f32::MAX) } else { 0.0 }
 }
 
 /// What became of the bounds when the centres moved, and which centres are near each other.
