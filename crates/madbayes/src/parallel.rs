@@ -72,6 +72,22 @@ impl Workers {
         }
     }
 
+    /// The same, where each thread keeps something from task to task that their results do not depend on.
+    pub fn map_with<S, R: Send>(
+        &self,
+        n: usize,
+        kept: impl Fn() -> S + Sync + Send,
+        task: impl Fn(&mut S, usize) -> R + Sync + Send,
+    ) -> Vec<R> {
+        match &self.pool {
+            Some(pool) if n > 1 => pool.install(|| (0..n).into_par_iter().map_init(kept, task).collect()),
+            _ => {
+                let mut kept = kept();
+                (0..n).map(|i| task(&mut kept, i)).collect()
+            }
+        }
+    }
+
     /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged.
     /// No thread gets farther ahead of the others than a few items, so that few results are held at once. Ends early, with false, once
     /// a task returns none.
@@ -148,7 +164,9 @@ mod tests {
         for threads in [1, 2, 8] {
             let workers = Workers::new(threads);
             assert_eq!(workers.count(), threads);
-            assert_eq!(workers.map(1000, |i| i * i), (0..1000).map(|i| i * i).collect::<Vec<_>>());
+            let squares: Vec<usize> = (0..1000).map(|i| i * i).collect();
+            assert_eq!(workers.map(1000, |i| i * i), squares);
+            assert_eq!(workers.map_with(1000, Vec::new, |seen, i| (seen.push(i), i * i).1), squares);
             let mut items = vec![1; 100];
             let seen = workers.map_mut(&mut items, |i, item| {
                 *item += i;

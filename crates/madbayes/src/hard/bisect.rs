@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::data::{Data, Real};
-use crate::linalg::{Kernel, Lanes, Vector, add_and_square, on_this_processor};
+use crate::linalg::{Kernel, Lanes, Vector, add_and_square, dot, on_this_processor};
 use std::marker::PhantomData;
 
 /// Rows on which the direction is found; the split itself is of all rows.
@@ -29,15 +29,34 @@ pub(super) struct Bisection {
     pub square: f64,
 }
 
-/// Splits the cluster of these rows with this mean; `None` if all its rows are equal.
-pub(super) fn bisect<T: Real>(data: &Data<T>, rows: &[u32], mean: &[f64]) -> Option<Bisection> {
-    on_this_processor(Bisect { data, rows, mean })
+/// What splits are sought with, kept from cluster to cluster: memory for a few rows costs more than what is done with them.
+#[derive(Debug, Default)]
+pub(super) struct Room<T> {
+    table: Table<T>,
+    sides: Sides<T>,
+    plane: Plane<T>,
+    /// Sums in parts, for each column, and a number for each.
+    parts: Vec<Tile<T>>,
+    totals: Vec<f64>,
+    leaver: Vec<f64>,
 }
 
-struct Bisect<'a, T> {
+/// Splits the cluster of these rows with this mean; `None` if all its rows are equal.
+pub(super) fn bisect<T: Real>(data: &Data<T>, rows: &[u32], mean: &[f64], room: &mut Room<T>) -> Option<Bisection> {
+    on_this_processor(Bisect { cluster: Cluster { data, rows, mean }, room })
+}
+
+/// A cluster to be split.
+#[derive(Clone, Copy)]
+struct Cluster<'a, T> {
     data: &'a Data<'a, T>,
     rows: &'a [u32],
     mean: &'a [f64],
+}
+
+struct Bisect<'a, T> {
+    cluster: Cluster<'a, T>,
+    room: &'a mut Room<T>,
 }
 
 impl<T: Real> Kernel for Bisect<'_, T> {
@@ -45,45 +64,53 @@ impl<T: Real> Kernel for Bisect<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<Bisection> {
+        let Bisect { cluster, room } = self;
         // SAFETY: this kernel runs with FUSED and WIDE.
         unsafe {
             match (FUSED, WIDE) {
-                (true, true) => self.split::<FUSED, _>(Vectors::<T::Wide>::here()),
-                (true, false) => self.split::<FUSED, _>(Vectors::<T::Narrow>::here()),
-                (false, _) => self.split::<FUSED, _>(Vectors::<<T as Lanes>::Plain>::here()),
+                (true, true) => cluster.split::<FUSED, _>(room, Vectors::<T::Wide>::here()),
+                (true, false) => cluster.split::<FUSED, _>(room, Vectors::<T::Narrow>::here()),
+                (false, _) => cluster.split::<FUSED, _>(room, Vectors::<<T as Lanes>::Plain>::here()),
             }
         }
     }
 }
 
-impl<T: Real> Bisect<'_, T> {
+impl<T: Real> Cluster<'_, T> {
     /// # Safety
     /// `FUSED` only inside a kernel that runs with it.
     #[inline(always)]
-    unsafe fn split<const FUSED: bool, V: Vector<Number = T>>(&self, vectors: Vectors<V>) -> Option<Bisection> {
+    unsafe fn split<const FUSED: bool, V: Vector<Number = T>>(
+        self,
+        room: &mut Room<T>,
+        vectors: Vectors<V>,
+    ) -> Option<Bisection> {
         let step = self.rows.len().div_ceil(SAMPLE);
-        let mut sample = Table::new(self, self.rows.iter().step_by(step), vectors);
+        room.table.fill(self, self.rows.iter().step_by(step), vectors);
         // A sample of equal rows says nothing about the others.
-        if step > 1 && sample.farthest(vectors).1 == 0.0 {
-            sample = Table::new(self, self.rows.iter(), vectors);
+        if step > 1 && room.table.farthest(vectors).1 == 0.0 {
+            room.table.fill(self, self.rows.iter(), vectors);
         }
-        let (farthest, norm) = sample.farthest(vectors);
+        let (farthest, norm) = room.table.farthest(vectors);
+        let farthest_row = room.table.numbers[farthest];
         let mut leaving = Vec::new();
         if norm > 0.0 {
-            let plane = sample.two_means(farthest, norm, vectors);
+            room.two_means(farthest, norm, vectors);
             if step == 1 {
-                sample.beyond(&plane, &mut leaving, vectors);
+                room.sides.second(&room.table, &mut leaving);
             } else {
                 for rows in self.rows.chunks(SAMPLE) {
-                    Table::new(self, rows.iter(), vectors).beyond(&plane, &mut leaving, vectors);
+                    room.table.fill(self, rows.iter(), vectors);
+                    room.sides.cut(&room.table, &room.plane, vectors);
+                    room.sides.second(&room.table, &mut leaving);
                 }
             }
         }
         if leaving.is_empty() || leaving.len() == self.weighty().count() {
-            leaving = vec![self.odd_row(sample.numbers[farthest])?];
+            leaving = vec![self.odd_row(farthest_row)?];
         }
         // SAFETY: the caller vouches for FUSED.
-        let split = unsafe { self.summed_up::<FUSED>(leaving) };
+        let split = unsafe { self.summed_up::<FUSED>(leaving, &mut room.leaver) };
         (split.gain > 0.0).then_some(split)
     }
 
@@ -106,14 +133,15 @@ impl<T: Real> Bisect<'_, T> {
     /// # Safety
     /// `FUSED` only inside a kernel that runs with it.
     #[inline(always)]
-    unsafe fn summed_up<const FUSED: bool>(&self, leaving: Vec<u32>) -> Bisection {
+    unsafe fn summed_up<const FUSED: bool>(self, leaving: Vec<u32>, leaver: &mut Vec<f64>) -> Bisection {
         let reference: Vec<f64> = self.data.reference().iter().map(|&r| r.into()).collect();
-        let mut leaver = vec![0.0; reference.len()];
+        leaver.clear();
+        leaver.resize(reference.len(), 0.0);
         let (mut weight, mut square) = (0.0, 0.0);
         for &row in &leaving {
             let (values, w) = (self.data.rows().row(row as usize), self.data.weight(row as usize));
             // SAFETY: the caller vouches for FUSED.
-            square += w * unsafe { add_and_square::<T, FUSED>(&mut leaver, values, &reference, w) };
+            square += w * unsafe { add_and_square::<T, FUSED>(leaver, values, &reference, w) };
             weight += w;
         }
         let all: f64 = match self.data.weights() {
@@ -121,7 +149,7 @@ impl<T: Real> Bisect<'_, T> {
             None => self.rows.len() as f64,
         };
         let weights = [all - weight, weight];
-        let stayer = leaver.iter().zip(self.mean).map(|(leaver, mean)| (all * mean - leaver) / weights[0]);
+        let stayer = leaver.iter().zip(self.mean).map(|(leaver, mean)| (all * mean - *leaver) / weights[0]);
         let offsets = [stayer.collect::<Vec<f64>>(), leaver.iter().map(|leaver| leaver / weight).collect()];
         let gap: f64 = offsets[0].iter().zip(&offsets[1]).map(|(a, b)| (a - b) * (a - b)).sum();
         Bisection { gain: weights[0] * weight / all * gap, leaving, offsets, weights, square }
@@ -131,19 +159,8 @@ impl<T: Real> Bisect<'_, T> {
 /// Rows that are looked at together: what they have in one column are one to four vectors.
 const TILE: usize = 16;
 
-/// A number for each of them; also a sum in as many parts as the largest vector has.
+/// A number for each of them; also a sum in as many parts as a vector has.
 type Tile<T> = [T; TILE];
-
-#[inline(always)]
-fn total<T: Real>(parts: &Tile<T>) -> f64 {
-    let mut sums: Tile<f64> = parts.map(Into::into);
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            sums[i] += sums[i + half];
-        }
-    }
-    sums[0]
-}
 
 /// What the vectors of this processor do with tiles. Loops over arrays are left to half of a vector by the compiler.
 #[derive(Clone, Copy)]
@@ -158,7 +175,7 @@ impl<T: Real, V: Vector<Number = T>> Vectors<V> {
         Vectors(PhantomData)
     }
 
-    /// parts += x y.
+    /// parts += x y, in as many parts as a vector has.
     #[inline(always)]
     fn add_products(self, parts: &mut Tile<T>, x: &Tile<T>, y: &Tile<T>) {
         // SAFETY: who made `self` vouches for the instructions; whole vectors fill a tile.
@@ -168,6 +185,30 @@ impl<T: Real, V: Vector<Number = T>> Vectors<V> {
                 sum = V::load(x.as_ptr().add(i)).multiply_add(V::load(y.as_ptr().add(i)), sum);
             }
             sum.store(parts.as_mut_ptr());
+        }
+    }
+
+    /// The sum of the parts of each tile: vectors are interleaved and added until one has the sum of another tile in each lane.
+    #[inline(always)]
+    fn totals(self, tiles: &[Tile<T>], totals: &mut [f64]) {
+        debug_assert!(tiles.len().is_multiple_of(TILE) && totals.len() <= tiles.len(), "whole vectors of tiles");
+        for (tiles, totals) in tiles.chunks_exact(V::LANES).zip(totals.chunks_mut(V::LANES)) {
+            let mut numbers = [T::default(); TILE];
+            // SAFETY: who made `self` vouches for the instructions; whole vectors fill a tile.
+            unsafe {
+                let mut sums = [V::splat(T::default()); TILE];
+                for (sum, tile) in sums[..V::LANES].iter_mut().zip(tiles) {
+                    *sum = V::load(tile.as_ptr());
+                }
+                for half in [8, 4, 2, 1].into_iter().filter(|half| *half < V::LANES) {
+                    for i in 0..half {
+                        let [first, second] = sums[i].interleave(sums[i + half]);
+                        sums[i] = first.multiply_add(V::splat(T::from_f64(1.0)), second);
+                    }
+                }
+                sums[0].store(numbers.as_mut_ptr());
+            }
+            totals.iter_mut().zip(numbers).for_each(|(total, number)| *total = number.into());
         }
     }
 
@@ -292,6 +333,7 @@ impl<T: Real, V: Vector<Number = T>> Vectors<V> {
 
 /// Deviations of some rows from the cluster's mean, tile by tile and there column by column, filled up with rows of no weight: then
 /// every loop goes along rows, whatever their width.
+#[derive(Debug, Default)]
 struct Table<T> {
     n_columns: usize,
     numbers: Vec<u32>,
@@ -301,29 +343,35 @@ struct Table<T> {
     columns: Vec<Tile<T>>,
     /// Squared distance of each row from the mean.
     norms: Vec<Tile<T>>,
-    /// sum of w, and of w x in each column: as the sums on one side are made, so that all rows there leave nothing on the other.
-    weight: f64,
-    sums: Vec<f64>,
+    /// What is taken from every row: the reference point and the mean, their signs changed.
+    minus: [Vec<T>; 2],
 }
 
 impl<T: Real> Table<T> {
+    /// Takes these rows of a cluster instead of those it has.
     #[inline(always)]
-    fn new<'a, V: Vector<Number = T>>(
-        of: &Bisect<T>,
+    fn fill<'a, V: Vector<Number = T>>(
+        &mut self,
+        of: Cluster<T>,
         rows: impl Iterator<Item = &'a u32>,
         vectors: Vectors<V>,
-    ) -> Self {
+    ) {
         let zero = T::default();
-        let numbers: Vec<u32> = rows.copied().collect();
-        let (data, d, tiles) = (of.data, of.data.n_columns(), numbers.len().div_ceil(TILE));
+        self.numbers.clear();
+        self.numbers.extend(rows);
+        let (data, d, tiles) = (of.data, of.data.n_columns(), self.numbers.len().div_ceil(TILE));
         let unit = data.n_rows() as f64 / data.total_weight();
-        let minus_mean: Vec<T> = of.mean.iter().map(|&mean| T::from_f64(-mean)).collect();
-        let minus_reference: Vec<T> = data.reference().iter().map(|&r| T::from_f64(-r.into())).collect();
+        self.n_columns = d;
+        let [minus_reference, minus_mean] = &mut self.minus;
+        minus_reference.clear();
+        minus_reference.extend(data.reference().iter().map(|&r| T::from_f64(-r.into())));
+        minus_mean.clear();
+        minus_mean.extend(of.mean.iter().map(|&mean| T::from_f64(-mean)));
         let values = data.rows().values();
-        let mut columns = vec![[zero; TILE]; tiles * d];
-        let (mut weights, mut norms) = (Vec::with_capacity(tiles), Vec::with_capacity(tiles));
-        let (mut weight, mut sums) = ([zero; TILE], vec![[zero; TILE]; d]);
-        for (numbers, columns) in numbers.chunks(TILE).zip(columns.chunks_exact_mut(d)) {
+        self.columns.resize(tiles * d, [zero; TILE]);
+        self.weights.clear();
+        self.norms.clear();
+        for (numbers, columns) in self.numbers.chunks(TILE).zip(self.columns.chunks_exact_mut(d)) {
             // The last row stands where there are no more.
             let place = |i: usize| numbers[i.min(numbers.len() - 1)] as usize * d;
             let places: [usize; TILE] = std::array::from_fn(place);
@@ -334,21 +382,15 @@ impl<T: Real> Table<T> {
             let end = places.iter().fold(0, |end, place| end.max(*place)) + d.next_multiple_of(V::LANES);
             if end <= values.len() {
                 // SAFETY: whole vectors of columns end before the values do.
-                unsafe { vectors.turn(values, &places, [&minus_reference, &minus_mean], columns) };
+                unsafe { vectors.turn(values, &places, [minus_reference, minus_mean], columns) };
             } else {
                 for (j, column) in columns.iter_mut().enumerate() {
                     *column = places.map(|place| values[place + j] + minus_reference[j] + minus_mean[j]);
                 }
             }
-            for (sums, column) in sums.iter_mut().zip(&*columns) {
-                vectors.add_products(sums, column, &tile_weights);
-            }
-            norms.push(vectors.norms(columns));
-            vectors.add_products(&mut weight, &tile_weights, &[T::from_f64(1.0); TILE]);
-            weights.push(tile_weights);
+            self.norms.push(vectors.norms(columns));
+            self.weights.push(tile_weights);
         }
-        let (weight, sums) = (total(&weight), sums.iter().map(total).collect());
-        Table { n_columns: d, numbers, weights, columns, norms, weight, sums }
     }
 
     /// The columns of each tile.
@@ -363,115 +405,142 @@ impl<T: Real> Table<T> {
         let (row, norm) = vectors.largest(&self.norms, &self.weights);
         (row, norm.into())
     }
+}
+
+impl<T: Real> Room<T> {
+    /// Two means, begun with a cut through the mean across the widest direction, then halfway between the means of the sides. The
+    /// sides are those of the plane it ends with.
+    #[inline(always)]
+    fn two_means<V: Vector<Number = T>>(&mut self, first: usize, norm: f64, vectors: Vectors<V>) {
+        self.seek_widest(first, norm, vectors);
+        let Room { table, sides, plane, totals, .. } = self;
+        plane.offset = T::default();
+        sides.begin(table, vectors);
+        let mut steps = 0..TWO_MEANS_STEPS;
+        while sides.cut(table, plane, vectors) && steps.next().is_some() && sides.place_between(plane, totals, vectors)
+        {
+        }
+    }
 
     /// The direction along which the rows are widest, sought from that of row `first` by multiplying with their scatter.
     #[inline(always)]
-    fn widest<V: Vector<Number = T>>(&self, first: usize, norm: f64, vectors: Vectors<V>) -> Vec<T> {
-        let d = self.n_columns;
-        let tile = &self.columns[first / TILE * d..(first / TILE + 1) * d];
-        let mut direction: Vec<T> =
-            tile.iter().map(|column| T::from_f64(column[first % TILE].into() / norm.sqrt())).collect();
-        let mut parts = vec![[T::default(); TILE]; d];
-        let mut next = vec![0.0; d];
+    fn seek_widest<V: Vector<Number = T>>(&mut self, first: usize, norm: f64, vectors: Vectors<V>) {
+        let Room { table, plane: Plane { normal, .. }, parts, totals, .. } = self;
+        let (d, zeros) = (table.n_columns, [T::default(); TILE]);
+        let (tile, length) = (&table.columns[first / TILE * d..(first / TILE + 1) * d], norm.sqrt());
+        normal.clear();
+        normal.extend(tile.iter().map(|column| T::from_f64(column[first % TILE].into() / length)));
+        totals.resize(d, 0.0);
         for _ in 0..POWER_STEPS {
-            parts.fill([T::default(); TILE]);
-            for (tile, weights) in self.tiles().zip(&self.weights) {
-                let along = vectors.product(&vectors.along(tile, &direction), weights);
+            parts.clear();
+            parts.resize(d.next_multiple_of(TILE), zeros);
+            for (tile, weights) in table.tiles().zip(&table.weights) {
+                let along = vectors.product(&vectors.along(tile, normal), weights);
                 for (parts, column) in parts.iter_mut().zip(tile) {
                     vectors.add_products(parts, column, &along);
                 }
             }
-            next.iter_mut().zip(&parts).for_each(|(next, parts)| *next = total(parts));
-            let length = next.iter().map(|x| x * x).sum::<f64>().sqrt();
-            if !(length > 0.0 && length.is_finite()) {
+            vectors.totals(parts, totals);
+            let shrink = 1.0 / dot(totals, totals).sqrt();
+            if !(shrink > 0.0 && shrink.is_finite()) {
                 break;
             }
-            direction.iter_mut().zip(&next).for_each(|(to, next)| *to = T::from_f64(next / length));
-        }
-        direction
-    }
-
-    /// Two means, begun with a cut through the mean across the widest direction, then halfway between the means of the sides.
-    #[inline(always)]
-    fn two_means<V: Vector<Number = T>>(&self, first: usize, norm: f64, vectors: Vectors<V>) -> Plane<T> {
-        let mut plane = Plane { normal: self.widest(first, norm, vectors), offset: T::default() };
-        let mut sides = Sides::new(self);
-        for _ in 0..TWO_MEANS_STEPS {
-            let changed = sides.cut(self, &plane, vectors);
-            if !changed || !sides.place_between(self, &mut plane) {
-                break;
-            }
-        }
-        plane
-    }
-
-    /// Adds the rows with weight beyond a hyperplane.
-    #[inline(always)]
-    fn beyond<V: Vector<Number = T>>(&self, plane: &Plane<T>, rows: &mut Vec<u32>, vectors: Vectors<V>) {
-        for (tile, (numbers, weights)) in self.tiles().zip(self.numbers.chunks(TILE).zip(&self.weights)) {
-            let along = vectors.along(tile, &plane.normal);
-            let is_beyond = |i: &usize| weights[*i] > T::default() && along[*i] > plane.offset;
-            rows.extend((0..numbers.len()).filter(is_beyond).map(|i| numbers[i]));
+            normal.iter_mut().zip(&*totals).for_each(|(to, total)| *to = T::from_f64(total * shrink));
         }
     }
 }
 
 /// The points x with normal'x = offset.
+#[derive(Debug, Default)]
 struct Plane<T> {
     normal: Vec<T>,
     offset: T,
 }
 
 /// Which rows of a table are on the second side of a hyperplane, and their sums.
+#[derive(Debug, Default)]
 struct Sides<T> {
     /// The weight of each row there, 0 for those on the first side.
     second: Vec<Tile<T>>,
-    /// On the second side: sum of w, and of w x in each column.
-    weight: Tile<T>,
+    /// On the second side the sum of w x in each column, then of w.
     sums: Vec<Tile<T>>,
+    /// The same of both sides, added up.
+    all: Vec<f64>,
 }
 
 impl<T: Real> Sides<T> {
-    /// All rows on the first side.
+    /// All rows on the first side. Sums of both are made as those of one are, so that all rows there leave nothing on the other.
     #[inline(always)]
-    fn new(table: &Table<T>) -> Self {
-        let zeros = [T::default(); TILE];
-        Sides { second: vec![zeros; table.weights.len()], weight: zeros, sums: vec![zeros; table.n_columns] }
+    fn begin<V: Vector<Number = T>>(&mut self, table: &Table<T>, vectors: Vectors<V>) {
+        self.second.clear();
+        self.second.resize(table.weights.len(), [T::default(); TILE]);
+        self.clear_sums(table);
+        for (tile, weights) in table.tiles().zip(&table.weights) {
+            self.add(tile, weights, vectors);
+        }
+        self.all.resize(table.n_columns + 1, 0.0);
+        vectors.totals(&self.sums, &mut self.all);
+    }
+
+    #[inline(always)]
+    fn clear_sums(&mut self, table: &Table<T>) {
+        self.sums.clear();
+        self.sums.resize((table.n_columns + 1).next_multiple_of(TILE), [T::default(); TILE]);
+    }
+
+    /// Adds the rows of a tile with these weights.
+    #[inline(always)]
+    fn add<V: Vector<Number = T>>(&mut self, tile: &[Tile<T>], weights: &Tile<T>, vectors: Vectors<V>) {
+        for (sums, column) in self.sums.iter_mut().zip(tile) {
+            vectors.add_products(sums, column, weights);
+        }
+        vectors.add_products(&mut self.sums[tile.len()], weights, &[T::from_f64(1.0); TILE]);
     }
 
     /// Cuts a table by a hyperplane; whether a row with weight is on another side than before.
     #[inline(always)]
     fn cut<V: Vector<Number = T>>(&mut self, table: &Table<T>, plane: &Plane<T>, vectors: Vectors<V>) -> bool {
-        self.sums.fill([T::default(); TILE]);
-        self.weight = [T::default(); TILE];
+        self.second.resize(table.weights.len(), [T::default(); TILE]);
+        self.clear_sums(table);
         let mut changed = false;
-        for ((tile, weights), second) in table.tiles().zip(&table.weights).zip(&mut self.second) {
+        for (i, (tile, weights)) in table.tiles().zip(&table.weights).enumerate() {
             let along = vectors.along(tile, &plane.normal);
-            changed |= vectors.weights_above(&along, plane.offset, weights, second);
-            vectors.add_products(&mut self.weight, second, &[T::from_f64(1.0); TILE]);
-            for (sums, column) in self.sums.iter_mut().zip(tile) {
-                vectors.add_products(sums, column, second);
-            }
+            changed |= vectors.weights_above(&along, plane.offset, weights, &mut self.second[i]);
+            let second = self.second[i];
+            self.add(tile, &second, vectors);
         }
         changed
     }
 
     /// Puts a hyperplane halfway between the means of the sides; false where one of them has no weight.
     #[inline(always)]
-    fn place_between(&self, table: &Table<T>, plane: &mut Plane<T>) -> bool {
-        let second = total(&self.weight);
-        let first = table.weight - second;
+    fn place_between<V: Vector<Number = T>>(
+        &self,
+        plane: &mut Plane<T>,
+        totals: &mut Vec<f64>,
+        vectors: Vectors<V>,
+    ) -> bool {
+        let d = plane.normal.len();
+        totals.resize(d + 1, 0.0);
+        vectors.totals(&self.sums, totals);
+        let (second, first) = (totals[d], self.all[d] - totals[d]);
         if first <= 0.0 || second <= 0.0 {
             return false;
         }
         let mut offset = 0.0;
-        for ((parts, all), normal) in self.sums.iter().zip(&table.sums).zip(&mut plane.normal) {
-            let sum = total(parts);
+        for ((sum, all), normal) in totals.iter().zip(&self.all).zip(&mut plane.normal) {
             let (a, b) = ((all - sum) / first, sum / second);
             offset += 0.5 * (b * b - a * a);
             *normal = T::from_f64(b - a);
         }
         plane.offset = T::from_f64(offset);
         true
+    }
+
+    /// Adds the rows with weight on the second side.
+    #[inline(always)]
+    fn second(&self, table: &Table<T>, rows: &mut Vec<u32>) {
+        let all = table.numbers.iter().zip(self.second.as_flattened());
+        rows.extend(all.filter(|(_, weight)| **weight > T::default()).map(|(number, _)| *number));
     }
 }

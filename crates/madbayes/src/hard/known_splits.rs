@@ -1,6 +1,6 @@
 //! Best splits that are remembered as long as a cluster keeps its rows: few clusters change between two looks.
 
-use super::bisect::{Bisection, bisect};
+use super::bisect::{Bisection, Room, bisect};
 use super::passes::{Run, State};
 use crate::data::Real;
 use crate::scan::Members;
@@ -26,11 +26,11 @@ impl KnownSplits {
         let members = Members::new(&state.labels, state.k());
         let keys: Vec<(u64, usize)> = (0..members.k()).map(|k| key(members.of(k))).collect();
         let unknown: Vec<usize> = (0..keys.len()).filter(|&k| !self.splits.contains_key(&keys[k])).collect();
-        let found = run.workers.map(unknown.len(), |i| {
+        let found = run.workers.map_with(unknown.len(), Room::default, |room, i| {
             // Polled for every cluster, so that stopping does not wait for all of them.
             let k = unknown[i];
             let stopped = run.watch.step(&Step::Chunk).is_break();
-            (!stopped).then(|| bisect(run.data, members.of(k), state.offset(k)).map(Arc::new))
+            (!stopped).then(|| bisect(run.data, members.of(k), state.offset(k), room).map(Arc::new))
         });
         for (&k, split) in unknown.iter().zip(found) {
             self.splits.insert(keys[k], split?);

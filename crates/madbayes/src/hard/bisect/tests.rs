@@ -1,7 +1,12 @@
 //! Splits beside plain sums.
 
-use super::*;
-use crate::data::Rows;
+use super::{Bisection, Cluster, Room, Vectors};
+use crate::data::{Data, Real, Rows};
+use crate::linalg::Lanes;
+
+fn bisect<T: Real + Default>(data: &Data<T>, rows: &[u32], mean: &[f64]) -> Option<Bisection> {
+    super::bisect(data, rows, mean, &mut Room::default())
+}
 
 fn loss(values: &[f64], rows: &[u32], d: usize) -> f64 {
     let mean: Vec<f64> =
@@ -41,9 +46,9 @@ fn weighted_splits_of_any_size_are_as_plain_sums_say_whatever_the_vectors() {
         let (_, mean) = mean_of(&rows);
         // SAFETY: plain vectors need no instructions of their own.
         let plain = unsafe { Vectors::<<f32 as Lanes>::Plain>::here() };
-        let of = Bisect { data: &data, rows: &rows, mean: &mean };
+        let of = Cluster { data: &data, rows: &rows, mean: &mean };
         // SAFETY: as above.
-        let by_plain = unsafe { of.split::<false, _>(plain) };
+        let by_plain = unsafe { of.split::<false, _>(&mut Room::default(), plain) };
         for split in [bisect(&data, &rows, &mean).unwrap(), by_plain.unwrap()] {
             assert!(split.leaving.iter().all(|&r| weights[r as usize] > 0.0), "rows without weight stay");
             let staying: Vec<u32> = rows.iter().copied().filter(|r| !split.leaving.contains(r)).collect();
