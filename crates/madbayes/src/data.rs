@@ -115,6 +115,8 @@ impl Real for f64 {
 pub struct Rows<'a, T> {
     values: &'a [T],
     n_columns: usize,
+    /// From the beginning of one row to that of the next: more than the columns where only every so manieth row counts.
+    apart: usize,
 }
 
 impl<'a, T: Real> Rows<'a, T> {
@@ -135,12 +137,17 @@ impl<'a, T: Real> Rows<'a, T> {
         if values.len() / n_columns > u32::MAX as usize {
             return Err(Error::data("the data has more than 4294967295 rows", "cluster a sample of it"));
         }
-        Ok(Rows { values, n_columns })
+        Ok(Rows { values, n_columns, apart: n_columns })
+    }
+
+    /// Every `step`-th of the rows, from `first` on, where they stand.
+    pub(crate) fn every(&self, step: usize, first: usize) -> Rows<'a, T> {
+        Rows { values: &self.values[first * self.apart..], apart: step * self.apart, ..*self }
     }
 
     /// Number of rows, N.
     pub fn n_rows(&self) -> usize {
-        self.values.len() / self.n_columns
+        (self.values.len() + self.apart - self.n_columns) / self.apart
     }
 
     /// Number of columns, D.
@@ -151,22 +158,34 @@ impl<'a, T: Real> Rows<'a, T> {
     /// One row.
     #[inline]
     pub fn row(&self, n: usize) -> &'a [T] {
-        &self.values[n * self.n_columns..(n + 1) * self.n_columns]
+        &self.values[n * self.apart..n * self.apart + self.n_columns]
     }
 
     /// All values, row after row.
+    ///
+    /// # Panics
+    /// Where rows between these are left out.
     pub fn values(&self) -> &'a [T] {
+        assert_eq!(self.apart, self.n_columns, "rows stand one behind the other");
         self.values
+    }
+
+    /// The memory in which the rows stand, and how far apart they begin there.
+    pub(crate) fn memory(&self) -> (&'a [T], usize) {
+        (self.values, self.apart)
     }
 
     /// Rows `start..end`.
     pub fn slice(&self, start: usize, end: usize) -> Rows<'a, T> {
-        Rows { values: &self.values[start * self.n_columns..end * self.n_columns], n_columns: self.n_columns }
+        // The last row has nothing behind it where others are left out.
+        let place = |row: usize| (row * self.apart).min(self.values.len());
+        Rows { values: &self.values[place(start)..place(end)], ..*self }
     }
 
     /// All rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
-        self.values.chunks_exact(self.n_columns)
+        let rows = *self;
+        (0..rows.n_rows()).map(move |n| rows.row(n))
     }
 }
 
@@ -333,7 +352,11 @@ impl<'a, T: Real> Data<'a, T> {
 
     /// Rows gathered from these, about the same reference point. None without weight.
     pub(crate) fn sample<'b>(&self, (values, weights): &'b (Vec<T>, Option<Vec<f64>>)) -> Option<Data<'b, T>> {
-        let (rows, weights) = (Rows::new(values, self.n_columns()).ok()?, weights.as_deref());
+        self.some_of(Rows::new(values, self.n_columns()).ok()?, weights.as_deref())
+    }
+
+    /// Some of these rows with their weights, about the same reference point. None without weight.
+    pub(crate) fn some_of<'b>(&self, rows: Rows<'b, T>, weights: Option<&'b [f64]>) -> Option<Data<'b, T>> {
         let total_weight = weights.map_or(rows.n_rows() as f64, |w| w.iter().sum());
         let (reference, ranges, spreads) = (self.reference.clone(), self.ranges.clone(), self.spreads.clone());
         (total_weight > 0.0).then_some(Data { rows, weights, reference, ranges, spreads, total_weight })

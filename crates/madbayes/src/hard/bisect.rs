@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::data::{Data, Real};
-use crate::linalg::{Kernel, Lanes, Vector, add_and_square, dot, on_this_processor};
+use crate::linalg::{Kernel, Lanes, Vector, add_and_square, add_offset_row, dot, on_this_processor};
 use std::marker::PhantomData;
 
 /// Rows on which the direction is found; the split itself is of all rows.
@@ -21,12 +21,25 @@ pub(super) struct Bisection {
     pub gain: f64,
     /// The rows that leave.
     pub leaving: Vec<u32>,
-    /// Means relative to the reference point, of the rows that stay and of those that leave.
-    pub offsets: [Vec<f64>; 2],
-    /// Their weights.
+    /// Weights of the rows that stay and of those that leave.
     pub weights: [f64; 2],
     /// sum of w |x|^2 of the rows that leave, relative to the reference point.
     pub square: f64,
+}
+
+impl Bisection {
+    /// Means of the rows that stay and of those that leave, relative to the reference point like that of all. Not kept: few splits
+    /// are made of those that are found, and means of many columns take more memory than anything else that is known of them.
+    pub fn means<T: Real>(&self, data: &Data<T>, mean: &[f64]) -> [Vec<f64>; 2] {
+        let mut leaver = vec![0.0; mean.len()];
+        for &row in &self.leaving {
+            add_offset_row(&mut leaver, data.rows().row(row as usize), data.reference(), data.weight(row as usize));
+        }
+        leaver.iter_mut().for_each(|sum| *sum /= self.weights[1]);
+        let [stays, leaves] = self.weights;
+        let stayer = mean.iter().zip(&leaver).map(|(mean, leaver)| mean + leaves / stays * (mean - leaver));
+        [stayer.collect(), leaver]
+    }
 }
 
 /// What splits are sought with, kept from cluster to cluster: memory for a few rows costs more than what is done with them.
@@ -149,10 +162,10 @@ impl<T: Real> Cluster<'_, T> {
             None => self.rows.len() as f64,
         };
         let weights = [all - weight, weight];
-        let stayer = leaver.iter().zip(self.mean).map(|(leaver, mean)| (all * mean - *leaver) / weights[0]);
-        let offsets = [stayer.collect::<Vec<f64>>(), leaver.iter().map(|leaver| leaver / weight).collect()];
-        let gap: f64 = offsets[0].iter().zip(&offsets[1]).map(|(a, b)| (a - b) * (a - b)).sum();
-        Bisection { gain: weights[0] * weight / all * gap, leaving, offsets, weights, square }
+        // Their means are w_a m_a = w m - w_b m_b.
+        let gaps = leaver.iter().zip(self.mean).map(|(sum, mean)| (all * mean - sum) / weights[0] - sum / weight);
+        let gap: f64 = gaps.map(|gap| gap * gap).sum();
+        Bisection { gain: weights[0] * weight / all * gap, leaving, weights, square }
     }
 }
 
@@ -367,13 +380,13 @@ impl<T: Real> Table<T> {
         minus_reference.extend(data.reference().iter().map(|&r| T::from_f64(-r.into())));
         minus_mean.clear();
         minus_mean.extend(of.mean.iter().map(|&mean| T::from_f64(-mean)));
-        let values = data.rows().values();
+        let (values, apart) = data.rows().memory();
         self.columns.resize(tiles * d, [zero; TILE]);
         self.weights.clear();
         self.norms.clear();
         for (numbers, columns) in self.numbers.chunks(TILE).zip(self.columns.chunks_exact_mut(d)) {
             // The last row stands where there are no more.
-            let place = |i: usize| numbers[i.min(numbers.len() - 1)] as usize * d;
+            let place = |i: usize| numbers[i.min(numbers.len() - 1)] as usize * apart;
             let places: [usize; TILE] = std::array::from_fn(place);
             let mut tile_weights = [zero; TILE];
             for (w, &number) in tile_weights.iter_mut().zip(numbers) {

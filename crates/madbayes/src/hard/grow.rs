@@ -13,6 +13,8 @@ use rand::RngExt;
 /// Rows of the first sample, and the numbers in it: what it costs is small beside what all rows cost.
 const SAMPLE: usize = 1 << 13;
 const SAMPLED_NUMBERS: usize = 1 << 22;
+/// Bytes of a row from which on the rows of a sample are read where they stand: a copy would be no nearer, only larger.
+const WIDE: usize = 256;
 /// A sample with fewer rows for each cluster is not large enough to tell how many there are.
 const ROWS_FOR_EACH: usize = 8;
 
@@ -23,9 +25,17 @@ impl<T: Real> Run<'_, T> {
         let mut rows = SAMPLE.min(SAMPLED_NUMBERS / data.n_columns()).max(ROWS_FOR_EACH);
         while rows * 2 <= data.n_rows() {
             let step = data.n_rows() / rows;
-            let numbers: Vec<usize> = (rng.random_range(0..step)..data.n_rows()).step_by(step).collect();
-            let gathered = data.gather(&numbers);
-            let Some(sample) = data.sample(&gathered) else { break };
+            let first = rng.random_range(0..step);
+            let numbers = || (first..data.n_rows()).step_by(step);
+            let (gathered, weights): (_, Option<Vec<f64>>);
+            let sample = if size_of_val(data.rows().row(0)) < WIDE {
+                gathered = data.gather(&numbers().collect::<Vec<_>>());
+                data.sample(&gathered)
+            } else {
+                weights = data.weights().map(|weights| numbers().map(|n| weights[n]).collect());
+                data.some_of(data.rows().every(step, first), weights.as_deref())
+            };
+            let Some(sample) = sample else { break };
             let goal =
                 Goal::Penalty { penalty: self.goal.penalty() / step as f64, max_clusters: self.goal.max_clusters() };
             let run =

@@ -353,12 +353,13 @@ impl<T: Real> Run<'_, T> {
             for &row in &split.leaving {
                 state.labels[row as usize] = new;
             }
-            state.offsets[k * d..(k + 1) * d].copy_from_slice(&split.offsets[0]);
-            state.offsets.extend_from_slice(&split.offsets[1]);
+            let [stayer, leaver] = split.means(self.data, state.offset(k));
+            state.offsets[k * d..(k + 1) * d].copy_from_slice(&stayer);
+            state.offsets.extend_from_slice(&leaver);
             state.weights[k] = split.weights[0];
             state.weights.push(split.weights[1]);
             if let Some(tallies) = &mut state.tallies {
-                let sum: Vec<f64> = split.offsets[1].iter().map(|mean| split.weights[1] * mean).collect();
+                let sum: Vec<f64> = leaver.iter().map(|mean| split.weights[1] * mean).collect();
                 tallies.split(k, split.leaving.len(), split.weights[1], &sum, split.square);
             }
             // How the rest is shared between the halves matters to nobody: the next pass measures it.

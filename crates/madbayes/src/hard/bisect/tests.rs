@@ -53,11 +53,11 @@ fn weighted_splits_of_any_size_are_as_plain_sums_say_whatever_the_vectors() {
             assert!(split.leaving.iter().all(|&r| weights[r as usize] > 0.0), "rows without weight stay");
             let staying: Vec<u32> = rows.iter().copied().filter(|r| !split.leaving.contains(r)).collect();
             let sides = [mean_of(&staying), mean_of(&split.leaving)];
-            let mut gain = 0.0;
+            let (mut gain, means) = (0.0, split.means(&data, &mean));
             for (side, (weight, mean)) in sides.iter().enumerate() {
                 assert!((split.weights[side] - weight).abs() < 1e-9 * weight);
                 for j in 0..d {
-                    assert!((split.offsets[side][j] - mean[j]).abs() < 1e-9, "{} {}", split.offsets[side][j], mean[j]);
+                    assert!((means[side][j] - mean[j]).abs() < 1e-9, "{} {}", means[side][j], mean[j]);
                 }
             }
             for j in 0..d {
@@ -74,6 +74,18 @@ fn weighted_splits_of_any_size_are_as_plain_sums_say_whatever_the_vectors() {
     let (values, weights) = ([1.0, 1.0, 5.0], [1.0, 2.0, 0.0]);
     let data = Data::weighted(Rows::new(&values, 1).unwrap(), Some(&weights)).unwrap();
     assert!(bisect(&data, &[0, 1, 2], &[1.0 - data.reference()[0]]).is_none());
+}
+
+#[test]
+fn a_sample_is_split_where_it_stands_as_a_copy_of_it_is() {
+    let values: Vec<f32> = (0..900 * 70).map(|i| ((i * 7919) % 101) as f32 * 0.1 + (i / 70 % 2) as f32 * 9.0).collect();
+    let data = Data::new(Rows::new(&values, 70).unwrap()).unwrap();
+    let gathered = data.gather(&(1..900).step_by(3).collect::<Vec<_>>());
+    let copy = data.sample(&gathered).unwrap();
+    let sample = data.some_of(data.rows().every(3, 1), None).unwrap();
+    let rows: Vec<u32> = (0..300).collect();
+    let [of_sample, of_copy] = [&sample, &copy].map(|data| bisect(data, &rows, &[0.1; 70]).unwrap());
+    assert_eq!((of_sample.leaving, of_sample.gain), (of_copy.leaving, of_copy.gain));
 }
 
 #[test]

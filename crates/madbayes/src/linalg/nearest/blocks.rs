@@ -32,7 +32,7 @@ pub(super) unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     let Search { rows, reference, some, .. } = search;
     let (panels, names) = some.map_or((&centres.panels, None), |some| (&some.panels, Some(&some.names[..])));
     assert_eq!(panels.width, PANEL, "centres are packed for this processor");
-    let d = rows.n_columns();
+    let (d, (memory, apart)) = (rows.n_columns(), rows.memory());
     assert!(reference.len() == d && centres.n_columns == d, "rows, reference and centres have the same columns");
     // The roundings of d products add up like a random walk; four standard deviations, and what packing rounds.
     let number = V::Number::from_f64;
@@ -70,20 +70,20 @@ pub(super) unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
     let places_from = |first_row: usize| {
         let mut places = [0; LARGEST_BLOCK];
         for (l, place) in places[..lanes].iter_mut().enumerate() {
-            *place = search.number((first_row + l).min(last)) * d;
+            *place = search.number((first_row + l).min(last)) * apart;
         }
         places
     };
-    let fetched = if size_of_val(rows.values()) > FAR { lanes } else { 0 };
+    let fetched = if size_of_val(memory) > FAR { lanes } else { 0 };
     // Rows that stand one behind the other may share a line.
-    let step = if search.numbers.is_none() { (LINE / size_of::<V::Number>() / d).max(1) } else { 1 };
+    let step = if search.numbers.is_none() { (LINE / size_of::<V::Number>() / apart).max(1) } else { 1 };
     let n_panels = panels.values.len() / (d * PANEL);
     let mut next = if labels.is_empty() { [0; LARGEST_BLOCK] } else { places_from(0) };
     for (number_of_block, labels) in labels.chunks_mut(lanes).enumerate() {
         let first_row = number_of_block * lanes;
         let mut places = next;
         next = places_from(first_row + lanes);
-        let mut values = rows.values();
+        let mut values = memory;
         // Vectors of columns may reach beyond the end of the last row.
         let end = places[..lanes].iter().fold(0, |end, place| end.max(*place)) + d.next_multiple_of(V::LANES);
         if end > values.len() {
@@ -107,7 +107,7 @@ pub(super) unsafe fn nearest_in_blocks<V: Vector, const PANEL: usize>(
                 turn::<V>(values, &places, &minus_reference, columns.clone(), block, &mut norms);
                 // What is looked at next is fetched meanwhile, a share with each panel.
                 let coming = if is_last { 0..d.min(SLICE) } else { columns.end..d.min(columns.end + SLICE) };
-                let (values, places) = if is_last { (rows.values(), &next) } else { (values, &places) };
+                let (values, places) = if is_last { (memory, &next) } else { (values, &places) };
                 let mut ahead = Ahead::new(values, &places[..fetched], coming, step);
                 let share = ahead.lines().div_ceil(n_panels);
                 for (p, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {

@@ -43,6 +43,33 @@ fn the_kernel_finds_the_nearest_centre_for_every_shape_and_scale() {
 }
 
 #[test]
+fn rows_with_others_between_them_are_searched_as_copies_of_them_are() {
+    let mut rng = stream(8, Stream::Simulation);
+    for (n, d) in [(2, 1), (40, 3), (131, 17), (131, 300)] {
+        let values: Vec<f32> = (0..n * d).map(|_| rng.random::<f32>()).collect();
+        let centres = FrozenCentres::<f32>::new((0..9 * d).map(|_| rng.random::<f64>()).collect(), d);
+        let (all, origin) = (Rows::new(&values, d).unwrap(), vec![0.0; d]);
+        for (step, first) in [(1, 0), (2, 0), (2, 1), (7, 3)] {
+            let numbers: Vec<usize> = (first..n).step_by(step).collect();
+            let copied: Vec<f32> = numbers.iter().flat_map(|&row| all.row(row)).copied().collect();
+            let (Some(some), Ok(copies)) = ((first < n).then(|| all.every(step, first)), Rows::new(&copied, d)) else {
+                continue;
+            };
+            assert_eq!(some.n_rows(), copies.n_rows());
+            assert!(some.iter().eq(copies.iter()));
+            for (start, end) in [(0, some.n_rows()), (some.n_rows() / 3, some.n_rows()), (0, some.n_rows() / 2)] {
+                let labels = |rows: Rows<f32>| {
+                    let mut labels = vec![NO_LABEL; end - start];
+                    centres.nearest(rows.slice(start, end), &origin, &mut labels);
+                    labels
+                };
+                assert_eq!(labels(some), labels(copies), "{n} x {d}, one in {step} from {first} on");
+            }
+        }
+    }
+}
+
+#[test]
 fn some_centres_are_searched_as_if_there_were_no_others() {
     let mut rng = stream(5, Stream::Simulation);
     let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| f64::from(rng.random_range(-4..=4))).collect() };
