@@ -1,20 +1,24 @@
 //! The nearest of K centres for every row: a blocked matrix product with the argmin fused in.
 //!
-//! |x - c|^2 = |x|^2 - 2 (x'c - |c|^2/2), so the nearest centre has the largest x'c - |c|^2/2. A block of rows is
-//! turned on its side (one row per vector lane) and moved to the reference point; a panel of centres is held in
-//! registers' reach; the products of a block with a panel leave the registers only where rows are wide, between slices of
-//! columns. No N x K matrix is stored.
+//! |x - c|^2 = |x|^2 - 2 (x'c - |c|^2/2), so the nearest centre has the largest x'c - |c|^2/2. A block of rows is moved to the
+//! reference point and multiplied with panels of centres in registers: rows of few columns one per vector lane, those of many
+//! columns with one centre per lane. No N x K matrix is stored.
 //!
 //! Where the two best scores are closer than rounding can tell apart, the row is measured against all centres again,
 //! in float64: the centre found is always the nearest.
 
 mod blocks;
+mod narrow_rows;
+mod wide_rows;
 
 use super::distance::offset_squared_distance;
 use super::processor::{Kernel, on_this_processor};
 use super::vector::Vector;
 use crate::data::{Real, Rows};
-use blocks::nearest_in_blocks;
+use blocks::{Scores, nearest_in_blocks};
+use narrow_rows::NarrowRows;
+use std::marker::PhantomData;
+use wide_rows::WideRows;
 
 /// The label of a row that has none yet.
 pub const NO_LABEL: u32 = u32::MAX;
@@ -24,9 +28,16 @@ pub const NO_LABEL: u32 = u32::MAX;
 const NARROW_PANELS: [usize; 2] = [6, 4];
 const WIDE_PANELS: [usize; 4] = [12, 10, 8, 6];
 
-/// The panels that `k` centres fill best.
-fn panel_width(k: usize) -> usize {
-    let widths: &[usize] = if on_this_processor(IsWide) { &WIDE_PANELS } else { &NARROW_PANELS };
+/// Rows of more columns are not turned: to turn the scores is less work then, and wide vectors of centres leave little of a panel empty.
+const NARROW: usize = 128;
+
+/// The panels that `k` centres of `d` columns fill best.
+fn panel_width<T: Real>(k: usize, d: usize) -> usize {
+    let (is_wide, lanes) = on_this_processor(VectorWidth(PhantomData::<T>));
+    if d > NARROW {
+        return lanes;
+    }
+    let widths: &[usize] = if is_wide { &WIDE_PANELS } else { &NARROW_PANELS };
     widths.iter().copied().min_by_key(|width| k.next_multiple_of(*width)).unwrap_or(widths[0])
 }
 
@@ -36,8 +47,6 @@ pub struct FrozenCentres<T> {
     n_columns: usize,
     /// K x D, relative to the reference point.
     offsets: Vec<f64>,
-    /// The same as the kernel has them.
-    rounded: Vec<T>,
     panels: Panels<T>,
 }
 
@@ -53,15 +62,19 @@ struct Panels<T> {
 
 impl<T: Real> Panels<T> {
     /// Packs these of the centres, K x D, with what their halved norms are.
-    fn pack(&mut self, rounded: &[T], d: usize, names: &[u32], minus_half_norm: impl Fn(u32) -> T) {
-        let width = panel_width(names.len());
+    fn pack(&mut self, offsets: &[f64], d: usize, names: &[u32], minus_half_norm: impl Fn(u32) -> T) {
+        self.pack_by(panel_width::<T>(names.len(), d), offsets, d, names, minus_half_norm);
+    }
+
+    /// The same into panels of this width.
+    fn pack_by(&mut self, width: usize, offsets: &[f64], d: usize, names: &[u32], minus_half_norm: impl Fn(u32) -> T) {
         let filled = names.len().next_multiple_of(width);
         self.width = width;
         self.values.resize(filled * d, T::default());
         for (panel, names) in self.values.chunks_exact_mut(width * d).zip(names.chunks(width)) {
             for (i, &k) in names.iter().enumerate() {
-                let centre = &rounded[k as usize * d..(k as usize + 1) * d];
-                panel[i..].iter_mut().step_by(width).zip(centre).for_each(|(to, from)| *to = *from);
+                let centre = &offsets[k as usize * d..(k as usize + 1) * d];
+                panel[i..].iter_mut().step_by(width).zip(centre).for_each(|(to, from)| *to = T::from_f64(*from));
             }
         }
         self.minus_half_norms.clear();
@@ -85,7 +98,7 @@ impl<T: Real> SomeCentres<T> {
         self.names.clear();
         self.names.extend(names);
         let norms = &centres.panels.minus_half_norms;
-        self.panels.pack(&centres.rounded, centres.n_columns, &self.names, |k| norms[k as usize]);
+        self.panels.pack(&centres.offsets, centres.n_columns, &self.names, |k| norms[k as usize]);
     }
 
     /// How many.
@@ -101,14 +114,15 @@ impl<T: Real> FrozenCentres<T> {
     /// Without centres, or when the values are not whole rows of `n_columns`.
     pub fn new(offsets: Vec<f64>, n_columns: usize) -> Self {
         assert!(n_columns > 0 && !offsets.is_empty() && offsets.len().is_multiple_of(n_columns), "K x D centres");
-        let rounded: Vec<T> = offsets.iter().map(|&c| T::from_f64(c)).collect();
         let names: Vec<u32> = (0..(offsets.len() / n_columns) as u32).collect();
         let mut panels = Panels::default();
-        panels.pack(&rounded, n_columns, &names, |k| {
-            let centre = &rounded[k as usize * n_columns..(k as usize + 1) * n_columns];
-            T::from_f64(-0.5 * centre.iter().fold(0.0, |norm, &c| norm + c.into() * c.into()))
+        panels.pack(&offsets, n_columns, &names, |k| {
+            // Of the centre as it is packed.
+            let centre =
+                offsets[k as usize * n_columns..(k as usize + 1) * n_columns].iter().map(|c| T::from_f64(*c).into());
+            T::from_f64(-0.5 * centre.fold(0.0, |norm, c| norm + c * c))
         });
-        FrozenCentres { n_columns, offsets, rounded, panels }
+        FrozenCentres { n_columns, offsets, panels }
     }
 
     /// Number of centres, K.
@@ -160,17 +174,22 @@ impl<T: Real> FrozenCentres<T> {
         reach: Option<Reach>,
     ) {
         let panels = search.some.map_or(&self.panels, |some| &some.panels);
+        let minus_reference: Vec<T> = search.reference.iter().map(|r| T::from_f64(-(*r).into())).collect();
+        let parts = Parts { search, panels, minus_reference: &minus_reference, centres: self, labels, reach };
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             match (FUSED, WIDE, panels.width) {
-                (true, true, 12) => nearest_wide::<T::Wide, 12>(search, self, labels, reach),
-                (true, true, 10) => nearest_wide::<T::Wide, 10>(search, self, labels, reach),
-                (true, true, 8) => nearest_wide::<T::Wide, 8>(search, self, labels, reach),
-                (true, true, _) => nearest_wide::<T::Wide, 6>(search, self, labels, reach),
-                (true, false, 6) => nearest_narrow::<T::Narrow, 6>(search, self, labels, reach),
-                (true, false, _) => nearest_narrow::<T::Narrow, 4>(search, self, labels, reach),
-                (false, _, 6) => nearest_in_blocks::<T::Plain, 6>(search, self, labels, reach),
-                (false, ..) => nearest_in_blocks::<T::Plain, 4>(search, self, labels, reach),
+                (true, true, _) if self.n_columns > NARROW => on_wide::<T::Wide, WideRows<T, 8>>(parts),
+                (true, false, _) if self.n_columns > NARROW => on_narrow::<T::Narrow, WideRows<T, 4>>(parts),
+                (false, ..) if self.n_columns > NARROW => nearest_in_blocks::<T::Plain, WideRows<T, 4>>(parts),
+                (true, true, 12) => on_wide::<T::Wide, NarrowRows<T, 12>>(parts),
+                (true, true, 10) => on_wide::<T::Wide, NarrowRows<T, 10>>(parts),
+                (true, true, 8) => on_wide::<T::Wide, NarrowRows<T, 8>>(parts),
+                (true, true, _) => on_wide::<T::Wide, NarrowRows<T, 6>>(parts),
+                (true, false, 6) => on_narrow::<T::Narrow, NarrowRows<T, 6>>(parts),
+                (true, false, _) => on_narrow::<T::Narrow, NarrowRows<T, 4>>(parts),
+                (false, _, 6) => nearest_in_blocks::<T::Plain, NarrowRows<T, 6>>(parts),
+                (false, ..) => nearest_in_blocks::<T::Plain, NarrowRows<T, 4>>(parts),
             }
         }
     }
@@ -207,19 +226,24 @@ pub(crate) struct Reach<'a> {
     pub others: &'a mut [f32],
 }
 
-/// [`nearest_in_blocks`] compiled once for each width, not wherever it is called.
+/// All that a search is about.
+struct Parts<'a, T> {
+    search: Search<'a, T>,
+    panels: &'a Panels<T>,
+    minus_reference: &'a [T],
+    centres: &'a FrozenCentres<T>,
+    labels: &'a mut [u32],
+    reach: Option<Reach<'a>>,
+}
+
+/// [`nearest_in_blocks`] compiled once for each way to score, not wherever it is called.
 ///
 /// # Safety
 /// Only on a processor with 32 registers of 64 bytes.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx512f,avx512vl,avx2,fma"))]
-unsafe fn nearest_wide<V: Vector, const PANEL: usize>(
-    search: Search<V::Number>,
-    centres: &FrozenCentres<V::Number>,
-    labels: &mut [u32],
-    reach: Option<Reach>,
-) {
+unsafe fn on_wide<'a, V: Vector, S: Scores<'a, V>>(parts: Parts<'a, V::Number>) {
     // SAFETY: the caller vouches for the instructions.
-    unsafe { nearest_in_blocks::<V, PANEL>(search, centres, labels, reach) };
+    unsafe { nearest_in_blocks::<V, S>(parts) };
 }
 
 /// The same for narrow vectors.
@@ -227,23 +251,24 @@ unsafe fn nearest_wide<V: Vector, const PANEL: usize>(
 /// # Safety
 /// Only on a processor with fused multiply-add.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn nearest_narrow<V: Vector, const PANEL: usize>(
-    search: Search<V::Number>,
-    centres: &FrozenCentres<V::Number>,
-    labels: &mut [u32],
-    reach: Option<Reach>,
-) {
+unsafe fn on_narrow<'a, V: Vector, S: Scores<'a, V>>(parts: Parts<'a, V::Number>) {
     // SAFETY: the caller vouches for the instructions.
-    unsafe { nearest_in_blocks::<V, PANEL>(search, centres, labels, reach) };
+    unsafe { nearest_in_blocks::<V, S>(parts) };
 }
 
-struct IsWide;
+/// Whether there are 32 registers of 64 bytes, and how many numbers a vector has.
+struct VectorWidth<T>(PhantomData<T>);
 
-impl Kernel for IsWide {
-    type Output = bool;
+impl<T: Real> Kernel for VectorWidth<T> {
+    type Output = (bool, usize);
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> bool {
-        WIDE
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (bool, usize) {
+        let lanes = match (FUSED, WIDE) {
+            (true, true) => <T::Wide as Vector>::LANES,
+            (true, false) => <T::Narrow as Vector>::LANES,
+            (false, _) => <T::Plain as Vector>::LANES,
+        };
+        (WIDE, lanes)
     }
 }
 

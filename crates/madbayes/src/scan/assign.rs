@@ -199,13 +199,19 @@ struct AssignChunk<'a, T> {
     bounds: Option<&'a mut [Bound]>,
 }
 
+/// The squared distance of a row of the chunk from a centre, in float64; inlined, so that it has the instructions of the kernel.
+#[inline(always)]
+fn distance<T: Real>(chunk: &Chunk<T>, centres: &FrozenCentres<T>, n: usize, k: u32) -> f64 {
+    offset_squared_distance(chunk.rows.row(n), chunk.reference, centres.offset(k as usize))
+}
+
 impl<T: Real> Kernel for AssignChunk<'_, T> {
     type Output = (Changes, Carried);
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (Changes, Carried) {
-        let Chunk { first_row, rows, weights, reference } = self.chunk;
-        let AssignChunk { centres, sought, known, penalty, labels, bounds, .. } = self;
+        let AssignChunk { chunk, centres, sought, known, penalty, labels, bounds } = self;
+        let Chunk { first_row, rows, weights, reference } = chunk;
         let n_rows = labels.len();
         let mut changes = Changes::default();
         let mut carried = Carried::new(centres.n_centres(), reference);
@@ -232,7 +238,6 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             }
         }
         let weight = |n: usize| weights.map_or(1.0, |w| w[n]);
-        let distance = |n: usize, k: u32| offset_squared_distance(rows.row(n), reference, centres.offset(k as usize));
         // Few rows change, and few are far: a look at several at once passes the others over.
         for (first, (labels, nearest)) in labels.chunks_mut(SEVERAL).zip(nearest.chunks(SEVERAL)).enumerate() {
             if labels == nearest {
@@ -242,8 +247,8 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 if *label == nearest {
                     continue;
                 }
-                let here = if *label == NO_LABEL { f64::INFINITY } else { distance(n, *label) };
-                if *label == NO_LABEL || distance(n, nearest) < here {
+                let here = if *label == NO_LABEL { f64::INFINITY } else { distance(&chunk, centres, n, *label) };
+                if *label == NO_LABEL || distance(&chunk, centres, n, nearest) < here {
                     // SAFETY: this kernel runs with FUSED.
                     unsafe { carried.carry::<T, FUSED>(rows.row(n), weight(n), *label, nearest) };
                     *label = nearest;
@@ -261,7 +266,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             }
             for (n, &upper) in (first * SEVERAL..).zip(several) {
                 if weight(n) * f64::from(upper) * f64::from(upper) > penalty {
-                    changes.note_if_far(first_row + n, weight(n) * distance(n, labels[n]), penalty);
+                    changes.note_if_far(first_row + n, weight(n) * distance(&chunk, centres, n, labels[n]), penalty);
                 }
             }
         }

@@ -5,11 +5,11 @@ use crate::data::{Real, Rows};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Reach, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 
-/// Centres that a row may go to beside its own, those nearest to that one.
-pub(super) const NEIGHBOURS: usize = 16;
+/// Centres that a row may go to beside its own, those nearest to that one: with it as many as fill vectors.
+pub(super) const NEIGHBOURS: usize = 15;
 
 /// From so many centres on it pays: each cluster's centres are packed, and its rows measured in blocks, filled or not.
-pub(crate) const PAYS_FROM: usize = 6 * NEIGHBOURS;
+pub(crate) const PAYS_FROM: usize = 6 * (NEIGHBOURS + 1);
 
 /// Which centres are near each of them.
 pub(super) struct Neighbourhoods<'a, T> {

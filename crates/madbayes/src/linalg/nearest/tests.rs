@@ -111,25 +111,34 @@ fn every_kind_of_processor_agrees_with_the_plain_kernel() {
     let rows = Rows::new(&values, 5).unwrap();
     let (mut best, mut plain) = (vec![NO_LABEL; 200], vec![NO_LABEL; 200]);
     centres.nearest(rows, &[0.0; 5], &mut best);
-    let search = Search::all(rows, &[0.0; 5]);
+    let parts = Parts {
+        search: Search::all(rows, &[0.0; 5]),
+        panels: &centres.panels,
+        minus_reference: &[0.0; 5],
+        centres: &centres,
+        labels: &mut plain,
+        reach: None,
+    };
     // SAFETY: arrays of four need no special instructions.
     unsafe {
         match centres.panels.width {
-            6 => nearest_in_blocks::<Four<f64, false>, 6>(search, &centres, &mut plain, None),
-            8 => nearest_in_blocks::<Four<f64, false>, 8>(search, &centres, &mut plain, None),
-            10 => nearest_in_blocks::<Four<f64, false>, 10>(search, &centres, &mut plain, None),
-            12 => nearest_in_blocks::<Four<f64, false>, 12>(search, &centres, &mut plain, None),
-            _ => nearest_in_blocks::<Four<f64, false>, 4>(search, &centres, &mut plain, None),
+            6 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 6>>(parts),
+            8 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 8>>(parts),
+            10 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 10>>(parts),
+            12 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 12>>(parts),
+            _ => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 4>>(parts),
         }
     }
     assert_eq!(best, plain);
 }
 
 /// Labels and reach by one kernel, checked against distances in float64.
-fn check_reach<T: Real>(rows: Rows<T>, centres: &FrozenCentres<T>, kernel: impl Fn(Search<T>, &mut [u32], Reach)) {
+fn check_reach<T: Real>(rows: Rows<T>, centres: &FrozenCentres<T>, panels: &Panels<T>, kernel: impl Fn(Parts<T>)) {
     let (n, origin) = (rows.n_rows(), vec![T::default(); rows.n_columns()]);
     let (mut labels, mut nearest, mut others) = (vec![NO_LABEL; n], vec![0.0; n], vec![0.0; n]);
-    kernel(Search::all(rows, &origin), &mut labels, Reach { nearest: &mut nearest, others: &mut others });
+    let reach = Some(Reach { nearest: &mut nearest, others: &mut others });
+    let search = Search::all(rows, &origin);
+    kernel(Parts { search, panels, minus_reference: &origin, centres, labels: &mut labels, reach });
     let mut open = 0;
     for (i, row) in rows.iter().enumerate() {
         let distance = |k: usize| offset_squared_distance(row, &origin, centres.offset(k)).sqrt();
@@ -147,32 +156,43 @@ fn check_reach<T: Real>(rows: Rows<T>, centres: &FrozenCentres<T>, kernel: impl 
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn wide_narrow_and_plain_vectors_find_the_same_and_bound_it() {
-    fn check<T: Real>(d: usize) {
+    fn check<T: Real>(d: usize, k: usize) {
         let mut rng = stream(d as u64, Stream::Simulation);
         let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random::<f64>() - 0.5).collect() };
         let values: Vec<T> = draw(75 * d).into_iter().map(T::from_f64).collect();
-        // Six centres are packed alike for all vectors.
-        let centres = FrozenCentres::<T>::new(draw(6 * d), d);
+        let centres = FrozenCentres::<T>::new(draw(k * d), d);
         let rows = Rows::new(&values, d).unwrap();
+        let packed = |width: usize| {
+            let (mut panels, names) = (Panels::default(), (0..k as u32).collect::<Vec<_>>());
+            let norms = |k: u32| centres.panels.minus_half_norms[k as usize];
+            panels.pack_by(width, &centres.offsets, d, &names, norms);
+            panels
+        };
         // SAFETY: arrays of four need no special instructions.
-        check_reach(rows, &centres, |search, labels, reach| unsafe {
-            nearest_in_blocks::<T::Plain, 6>(search, &centres, labels, Some(reach));
-        });
+        unsafe {
+            check_reach(rows, &centres, &packed(6), |parts| nearest_in_blocks::<T::Plain, NarrowRows<T, 6>>(parts));
+            let lanes = <T::Plain as Vector>::LANES;
+            check_reach(rows, &centres, &packed(lanes), |parts| nearest_in_blocks::<T::Plain, WideRows<T, 4>>(parts));
+        }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has just been asked for these features.
-            check_reach(rows, &centres, |search, labels, reach| unsafe {
-                nearest_narrow::<T::Narrow, 6>(search, &centres, labels, Some(reach));
-            });
+            unsafe {
+                check_reach(rows, &centres, &packed(6), |parts| on_narrow::<T::Narrow, NarrowRows<T, 6>>(parts));
+                let lanes = <T::Narrow as Vector>::LANES;
+                check_reach(rows, &centres, &packed(lanes), |parts| on_narrow::<T::Narrow, WideRows<T, 4>>(parts));
+            }
         }
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
             // SAFETY: as above.
-            check_reach(rows, &centres, |search, labels, reach| unsafe {
-                nearest_wide::<T::Wide, 6>(search, &centres, labels, Some(reach));
-            });
+            unsafe {
+                check_reach(rows, &centres, &packed(6), |parts| on_wide::<T::Wide, NarrowRows<T, 6>>(parts));
+                let lanes = <T::Wide as Vector>::LANES;
+                check_reach(rows, &centres, &packed(lanes), |parts| on_wide::<T::Wide, WideRows<T, 8>>(parts));
+            }
         }
     }
-    for d in [2, 5, 16, 40, 300] {
-        check::<f32>(d);
-        check::<f64>(d);
+    for (d, k) in [(2, 6), (5, 3), (16, 17), (40, 6), (130, 2), (300, 40)] {
+        check::<f32>(d, k);
+        check::<f64>(d, k);
     }
 }
