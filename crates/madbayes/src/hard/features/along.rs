@@ -1,9 +1,9 @@
 //! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, multiply_add, on_this_processor};
+use crate::linalg::{Kernel, Lanes, Vector, on_this_processor};
 
-/// Numbers of a vector, and the most vectors of a panel.
+/// Numbers of a vector, and the most vectors of a panel. Named instructions: of loops over arrays the compiler joins vectors by shuffles.
 const LANES: usize = 4;
 const VECTORS: usize = 3;
 
@@ -49,34 +49,62 @@ impl<T: Real> Kernel for Along<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(mut self) {
-        // So many rows side by side that their sums with a panel just stay in sixteen registers.
-        match self.turned.vectors {
-            0 => self.blocks::<FUSED, 0, 1>(),
-            1 => self.blocks::<FUSED, 1, 8>(),
-            2 => self.blocks::<FUSED, 2, 4>(),
-            _ => self.blocks::<FUSED, VECTORS, 3>(),
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        // SAFETY: this kernel runs with FUSED, which is all that vectors of four need.
+        unsafe {
+            if FUSED {
+                self.panels::<<f64 as Lanes>::Narrow>();
+            } else {
+                self.panels::<<f64 as Lanes>::Plain>();
+            }
         }
     }
 }
 
+/// Numbers by which rows are asked for before they are looked at.
+const AHEAD: usize = 2048;
+
 impl<T: Real> Along<'_, T> {
+    /// # Safety
+    /// Only in a kernel that runs with the instructions of W.
     #[inline(always)]
-    fn blocks<const FUSED: bool, const V: usize, const ROWS: usize>(&mut self) {
+    unsafe fn panels<W: Vector<Number = f64>>(mut self) {
+        // SAFETY: the caller vouches for the instructions.
+        unsafe {
+            // So many rows side by side that their sums with a panel just stay in sixteen registers.
+            match self.turned.vectors {
+                0 => self.blocks::<W, 0, 1>(),
+                1 => self.blocks::<W, 1, 8>(),
+                2 => self.blocks::<W, 2, 4>(),
+                _ => self.blocks::<W, VECTORS, 3>(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    #[inline(always)]
+    unsafe fn blocks<W: Vector<Number = f64>, const V: usize, const ROWS: usize>(&mut self) {
+        const { assert!(W::LANES == LANES, "panels are made of vectors") };
         let (n, k, d) = (self.rows.n_rows(), self.turned.k, self.turned.d);
         let mut wide = vec![0.0; ROWS * d];
         for first in (0..n).step_by(ROWS) {
             let rows = ROWS.min(n - first);
             let values = self.rows.slice(first, first + rows).values();
+            for line in (0..values.len()).step_by(LINE / size_of::<T>()) {
+                <T::Plain as Vector>::fetch(values.as_ptr().wrapping_add(line + AHEAD));
+            }
             wide.iter_mut().zip(values).for_each(|(w, &x)| *w = x.into());
             for row in 0..rows {
-                self.squares[first + row] = square::<FUSED>(&wide[row * d..(row + 1) * d]);
+                // SAFETY: the caller vouches for the instructions.
+                self.squares[first + row] = unsafe { square::<W>(&wide[row * d..(row + 1) * d]) };
             }
             if V == 0 {
                 continue;
             }
             for (panel, values) in self.turned.values.chunks_exact(d * V).enumerate() {
-                let sums = sums_with::<FUSED, V, ROWS>(&wide, values, d);
+                // SAFETY: as above; a panel has V vectors for each column, `wide` ROWS rows.
+                let sums = unsafe { sums_with::<W, V, ROWS>(&wide, values, d) };
                 for feature in panel * V * LANES..k.min((panel + 1) * V * LANES) {
                     let within = feature - panel * V * LANES;
                     for row in 0..rows {
@@ -88,39 +116,67 @@ impl<T: Real> Along<'_, T> {
     }
 }
 
+/// Bytes that come from memory at once.
+const LINE: usize = 64;
+
 /// The products of the rows with the features of one panel.
+///
+/// # Safety
+/// Only in a kernel that runs with the instructions of W; the panel has V vectors for each of `d` columns, `wide` ROWS rows of them.
 #[inline(always)]
-fn sums_with<const FUSED: bool, const V: usize, const ROWS: usize>(
+unsafe fn sums_with<W: Vector<Number = f64>, const V: usize, const ROWS: usize>(
     wide: &[f64],
     panel: &[[f64; LANES]],
     d: usize,
 ) -> [[[f64; LANES]; V]; ROWS] {
-    let mut sums = [[[0.0; LANES]; V]; ROWS];
-    let rows: [&[f64]; ROWS] = std::array::from_fn(|row| &wide[row * d..(row + 1) * d]);
-    let panel = &panel.as_chunks::<V>().0[..d];
-    for j in 0..d {
-        for row in 0..ROWS {
+    debug_assert!(panel.len() == V * d && wide.len() == ROWS * d);
+    let mut numbers = [[[0.0; LANES]; V]; ROWS];
+    // SAFETY: the caller vouches for the instructions and for the lengths.
+    unsafe {
+        let mut sums = [[W::splat(0.0); V]; ROWS];
+        let (x, panel) = (wide.as_ptr(), panel.as_ptr());
+        for j in 0..d {
+            let mut features = [W::splat(0.0); V];
             for v in 0..V {
-                for l in 0..LANES {
-                    sums[row][v][l] = multiply_add::<FUSED>(rows[row][j], panel[j][v][l], sums[row][v][l]);
+                features[v] = W::load(panel.add(j * V + v).cast());
+            }
+            for row in 0..ROWS {
+                let x = W::splat(*x.add(row * d + j));
+                for v in 0..V {
+                    sums[row][v] = features[v].multiply_add(x, sums[row][v]);
                 }
             }
         }
+        for row in 0..ROWS {
+            for v in 0..V {
+                sums[row][v].store(numbers[row][v].as_mut_ptr());
+            }
+        }
     }
-    sums
+    numbers
 }
 
 /// x'x.
+///
+/// # Safety
+/// Only in a kernel that runs with the instructions of W.
 #[inline(always)]
-fn square<const FUSED: bool>(x: &[f64]) -> f64 {
-    let mut sums = [0.0; 4 * LANES];
+unsafe fn square<W: Vector<Number = f64>>(x: &[f64]) -> f64 {
     let (heads, tail) = x.as_chunks::<{ 4 * LANES }>();
-    for x in heads {
-        for l in 0..4 * LANES {
-            sums[l] = multiply_add::<FUSED>(x[l], x[l], sums[l]);
+    let mut parts = [0.0; LANES];
+    // SAFETY: the caller vouches for the instructions; heads are four vectors long.
+    unsafe {
+        let (mut sums, one) = ([W::splat(0.0); 4], W::splat(1.0));
+        for x in heads {
+            for (v, sum) in sums.iter_mut().enumerate() {
+                let x = W::load(x.as_ptr().add(v * LANES));
+                *sum = x.multiply_add(x, *sum);
+            }
         }
+        let halves = [sums[0].multiply_add(one, sums[1]), sums[2].multiply_add(one, sums[3])];
+        halves[0].multiply_add(one, halves[1]).store(parts.as_mut_ptr());
     }
-    sums.iter().sum::<f64>() + tail.iter().map(|x| x * x).sum::<f64>()
+    (parts[0] + parts[1]) + (parts[2] + parts[3]) + tail.iter().map(|x| x * x).sum::<f64>()
 }
 
 /// Adds rows to sums of theirs, K x D: where `after` has a feature that `before` has not, the row is added to its sum,

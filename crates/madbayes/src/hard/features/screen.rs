@@ -144,19 +144,20 @@ impl Kernel for Rounding<'_> {
                 let at = i * n + block * LANES;
                 across[..out.len()].copy_from_slice(&self.c[at..at + out.len()]);
             }
-            let mut words = [0u64; LANES];
+            // Words as numbers, exact to 2^53: vectors add them where they cannot set bits.
+            let mut words = [0.0; LANES];
             for i in 0..k {
-                let mut solved = [0.0; LANES];
+                let (mut solved, bit) = ([0.0; LANES], (1u64 << i) as f64);
                 for (m, c) in self.inverse[i * k..(i + 1) * k].iter().zip(&across[..k]) {
                     for l in 0..LANES {
                         solved[l] = if FUSED { m.mul_add(c[l], solved[l]) } else { solved[l] + m * c[l] };
                     }
                 }
                 for l in 0..LANES {
-                    words[l] |= if solved[l] > 0.5 { 1 << i } else { 0 };
+                    words[l] += if solved[l] > 0.5 { bit } else { 0.0 };
                 }
             }
-            out.copy_from_slice(&words[..out.len()]);
+            out.iter_mut().zip(words).for_each(|(out, word)| *out = word as u64);
         }
     }
 }
