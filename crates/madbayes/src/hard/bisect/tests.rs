@@ -89,6 +89,20 @@ fn a_sample_is_split_where_it_stands_as_a_copy_of_it_is() {
 }
 
 #[test]
+fn a_room_that_was_used_before_gives_the_split_that_a_new_one_gives() {
+    let values: Vec<f32> = (0..3000 * 3).map(|i| ((i * 7919) % 1009) as f32 * 0.1).collect();
+    let data = Data::new(Rows::new(&values, 3).unwrap()).unwrap();
+    let mut room = Room::default();
+    for (first, last) in [(0, 2500), (10, 13), (40, 90), (0, 3000), (100, 1124), (7, 9)] {
+        let rows: Vec<u32> = (first..last).collect();
+        let mean = [0.3, -0.2, 0.1];
+        let (kept, new) =
+            (super::bisect(&data, &rows, &mean, &mut room).unwrap(), bisect(&data, &rows, &mean).unwrap());
+        assert_eq!((kept.leaving, kept.gain, kept.weights), (new.leaving, new.gain, new.weights));
+    }
+}
+
+#[test]
 fn equal_rows_cannot_be_split_and_one_other_row_can_be_found() {
     let mut values = vec![3.0; 5000];
     let data = Data::new(Rows::new(&values, 1).unwrap()).unwrap();
