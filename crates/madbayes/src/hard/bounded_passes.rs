@@ -40,18 +40,37 @@ impl Bounds {
     }
 }
 
+/// The present centres, and what became of the bounds when the centres came there.
+pub(super) struct Followed<T> {
+    centres: FrozenCentres<T>,
+    shifts: Shifts,
+}
+
+impl<T: Real> Followed<T> {
+    /// About how many distances the bounds leave open.
+    pub fn foreseen(&self, labels: &[u32], bounds: &Bounds) -> usize {
+        self.shifts.foreseen(labels, &bounds.rows)
+    }
+}
+
 impl<T: Real> Run<'_, T> {
+    /// To the present centres.
+    pub fn follow(&self, bounds: &Bounds, state: &State) -> Followed<T> {
+        let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
+        let radii = bounds.radii(&state.labels, state.k(), self.workers);
+        let shifts = Shifts::new(&bounds.anchors, &radii, &centres, self.workers);
+        Followed { centres, shifts }
+    }
+
     /// Gives rows to their nearest centres, where bounds are known.
     pub fn assign_within(
         &self,
+        Followed { centres, shifts }: Followed<T>,
         bounds: &mut Bounds,
         state: &mut State,
         tallies: &mut Tallies,
         penalty: f64,
     ) -> ControlFlow<(), Changes> {
-        let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
-        let radii = bounds.radii(&state.labels, state.k(), self.workers);
-        let shifts = Shifts::new(&bounds.anchors, &radii, &centres, self.workers);
         let changes = assign_within_bounds(
             self.data,
             &centres,
@@ -71,6 +90,8 @@ impl<T: Real> Run<'_, T> {
     /// Labels as the present centres say, without moving these, and the tallies of them, where bounds are known.
     pub fn follow_centres(&self, state: &mut State) -> Option<Tallies> {
         let (mut bounds, mut tallies) = (state.bounds.take()?, state.tallies.take()?);
-        self.assign_within(&mut bounds, state, &mut tallies, f64::INFINITY).is_continue().then_some(tallies)
+        let followed = self.follow(&bounds, state);
+        let assigned = self.assign_within(followed, &mut bounds, state, &mut tallies, f64::INFINITY);
+        assigned.is_continue().then_some(tallies)
     }
 }

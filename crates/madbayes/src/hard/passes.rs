@@ -182,11 +182,11 @@ impl<T: Real> Run<'_, T> {
         state.converged = false;
         for _ in 0..limit {
             let before = state.trace.last().copied().unwrap_or(f64::INFINITY);
-            let everywhere = !state.nearby;
             let ControlFlow::Continue(passed) = self.pass(state) else {
                 state.stopped = true;
                 return;
             };
+            let everywhere = !state.nearby;
             let after = state.trace.last().copied().unwrap_or(f64::INFINITY);
             let wanted = if self.is_content(state) { tolerance.max(CONTENT * self.tolerance) } else { tolerance };
             let slow = before.is_finite() && before - after < wanted * after;
@@ -243,12 +243,15 @@ impl<T: Real> Run<'_, T> {
     /// Gives every row to its nearest centre.
     fn assign(&self, state: &mut State, tallies: &mut Tallies, penalty: f64) -> ControlFlow<(), Changes> {
         if let Some(mut bounds) = state.bounds.take() {
-            let changes = self.assign_within(&mut bounds, state, tallies, penalty)?;
-            // Bounds that leave most distances open cost more than they save.
-            let all = self.data.n_rows() * state.k();
-            state.loose = 2 * changes.measured > all && state.k() >= NEARBY_PAYS_FROM;
-            state.bounds = (!state.loose).then_some(bounds);
-            return ControlFlow::Continue(changes);
+            let followed = self.follow(&bounds, state);
+            // Bounds that leave most distances open cost more than they save: passes look nearby from then on.
+            let pays = state.k() >= NEARBY_PAYS_FROM;
+            if !(pays && 2 * followed.foreseen(&state.labels, &bounds) > self.data.n_rows() * state.k()) {
+                let changes = self.assign_within(followed, &mut bounds, state, tallies, penalty)?;
+                state.bounds = Some(bounds);
+                return ControlFlow::Continue(changes);
+            }
+            (state.loose, state.nearby) = (true, true);
         }
         let (data, k) = (self.data, state.k());
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), data.n_columns());

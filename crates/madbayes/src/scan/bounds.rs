@@ -95,6 +95,26 @@ impl Shifts {
         let (of, near) = around.into_iter().unzip();
         Shifts { of, near }
     }
+
+    /// About how many distances these bounds leave open: from one row in sixteen, which are measured against all centres near theirs.
+    pub fn foreseen(&self, labels: &[u32], bounds: &[Bound]) -> usize {
+        const STEP: usize = 16;
+        let open = labels.iter().zip(bounds).step_by(STEP).filter(|(label, bound)| {
+            let shift = &self.of[**label as usize];
+            let [upper, lower] = shift.widened(**bound);
+            upper > lower.max(shift.half_gap)
+        });
+        STEP * open.map(|(label, _)| self.near[*label as usize].len() + 1).sum::<usize>()
+    }
+}
+
+impl Shift {
+    /// What a bound has become.
+    #[inline(always)]
+    fn widened(&self, [upper, lower]: Bound) -> Bound {
+        let upper = up(upper + self.own);
+        [upper, down(lower - self.others).min(down(self.to_new - upper))]
+    }
 }
 
 /// No more than the distance of two centres.
@@ -287,9 +307,8 @@ impl<T: Real> BoundedPart<'_, T> {
         let mut n_open = 0;
         for row in 0..self.labels.len() {
             let k = self.labels[row] as usize;
-            let ([upper, lower], shift) = (self.bounds[row], self.shifts.of[k]);
-            let upper = up(upper + shift.own);
-            let lower = down(lower - shift.others).min(down(shift.to_new - upper));
+            let shift = self.shifts.of[k];
+            let [upper, lower] = shift.widened(self.bounds[row]);
             self.bounds[row] = [upper, lower];
             // Counted without a branch, since nobody can foresee which rows are open.
             let is_open = (upper > lower.max(shift.half_gap)) | self.may_be_far(row, upper);
