@@ -40,22 +40,22 @@ impl Bounds {
     }
 }
 
-/// The present centres, and what became of the bounds when the centres came there.
+/// The present centres, and what became of the bounds when the centres moved there.
 pub(super) struct Followed<T> {
-    centres: FrozenCentres<T>,
+    pub centres: FrozenCentres<T>,
     shifts: Shifts,
 }
 
 impl<T: Real> Followed<T> {
     /// About how many distances the bounds leave open.
     pub fn foreseen(&self, labels: &[u32], bounds: &Bounds) -> usize {
-        self.shifts.foreseen(labels, &bounds.rows)
+        self.shifts.foreseen(&self.centres, labels, &bounds.rows)
     }
 }
 
 impl<T: Real> Run<'_, T> {
-    /// To the present centres.
-    pub fn follow(&self, bounds: &Bounds, state: &State) -> Followed<T> {
+    /// How bounds have shifted with the centres, which were elsewhere when the rows were last assigned.
+    pub fn shifted(&self, bounds: &Bounds, state: &State) -> Followed<T> {
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
         let radii = bounds.radii(&state.labels, state.k(), self.workers);
         let shifts = Shifts::new(&bounds.anchors, &radii, &centres, self.workers);
@@ -90,7 +90,7 @@ impl<T: Real> Run<'_, T> {
     /// Labels as the present centres say, without moving these, and the tallies of them, where bounds are known.
     pub fn follow_centres(&self, state: &mut State) -> Option<Tallies> {
         let (mut bounds, mut tallies) = (state.bounds.take()?, state.tallies.take()?);
-        let followed = self.follow(&bounds, state);
+        let followed = self.shifted(&bounds, state);
         let assigned = self.assign_within(followed, &mut bounds, state, &mut tallies, f64::INFINITY);
         assigned.is_continue().then_some(tallies)
     }

@@ -45,9 +45,9 @@ pub(super) struct State {
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
     pub bounds: Option<Bounds>,
-    /// Whether bounds have turned out to leave most distances open: passes then look among the centres near each row's own.
+    /// Whether bounds would leave most distances open: passes then look among the centres near each row's own.
     pub loose: bool,
-    /// Whether the next pass does.
+    /// Whether the next pass does; after a pass, whether that one did.
     pub nearby: bool,
     /// Multiply-adds of all passes so far, had they measured every distance: rows x columns x clusters.
     pub work: f64,
@@ -240,21 +240,26 @@ impl<T: Real> Run<'_, T> {
         (if offers_new { self.opens_above } else { f64::INFINITY }, room)
     }
 
-    /// Gives every row to its nearest centre.
+    /// Gives every row to its nearest centre, or to the nearest of those near its own.
     fn assign(&self, state: &mut State, tallies: &mut Tallies, penalty: f64) -> ControlFlow<(), Changes> {
+        let mut packed = None;
         if let Some(mut bounds) = state.bounds.take() {
-            let followed = self.follow(&bounds, state);
+            let followed = self.shifted(&bounds, state);
             // Bounds that leave most distances open cost more than they save: passes look nearby from then on.
+            let all = self.data.n_rows() * state.k();
+            let loose = |measured: usize| 2 * measured > all;
             let pays = state.k() >= NEARBY_PAYS_FROM;
-            if !(pays && 2 * followed.foreseen(&state.labels, &bounds) > self.data.n_rows() * state.k()) {
+            if !(pays && loose(followed.foreseen(&state.labels, &bounds))) {
                 let changes = self.assign_within(followed, &mut bounds, state, tallies, penalty)?;
-                state.bounds = Some(bounds);
+                state.loose = pays && loose(changes.measured);
+                state.bounds = (!state.loose).then_some(bounds);
                 return ControlFlow::Continue(changes);
             }
             (state.loose, state.nearby) = (true, true);
+            packed = Some(followed.centres);
         }
         let (data, k) = (self.data, state.k());
-        let centres = FrozenCentres::<T>::new(state.offsets.clone(), data.n_columns());
+        let centres = packed.unwrap_or_else(|| FrozenCentres::<T>::new(state.offsets.clone(), data.n_columns()));
         let moved = state.moved().map(|flags| MovedCentres::new(&centres, flags));
         // A sample only shows where clusters are: all rows will look at all centres.
         let nearby = (self.others > 0.0 || state.nearby) && k >= NEARBY_PAYS_FROM && !state.labels.contains(&NO_LABEL);
@@ -264,11 +269,15 @@ impl<T: Real> Run<'_, T> {
             None if nearby && !bounded => Sought::Nearby,
             None => Sought::All,
         };
+        state.nearby &= matches!(sought, Sought::Nearby);
         let mut rows = vec![Bound::default(); if bounded { data.n_rows() } else { 0 }];
         let assign = Assign { data, centres: &centres, sought, penalty, workers: self.workers, watch: self.watch };
         state.assigned.clear();
         let changes = assign.run(&mut state.labels, bounded.then_some(&mut rows), tallies)?;
-        state.assigned_to_present_centres();
+        // Only a look at all centres says that a row can leave for none but those that move; a sample need not know.
+        if !state.nearby {
+            state.assigned_to_present_centres();
+        }
         state.bounds = bounded.then(|| Bounds { rows, anchors: state.offsets.clone() });
         ControlFlow::Continue(changes)
     }
@@ -379,3 +388,6 @@ fn fingerprint(offset: &[f64]) -> u64 {
 fn assigned(labels: &[u32]) -> impl Iterator<Item = (usize, usize)> {
     labels.iter().enumerate().filter(|(_, l)| **l != NO_LABEL).map(|(n, l)| (n, *l as usize))
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,4 +17,5 @@ pub use nearest::{FrozenCentres, NO_LABEL, SomeCentres};
 pub(crate) use nearest::{Reach, Search};
 pub(crate) use processor::{Kernel, multiply_add, on_this_processor};
 pub(crate) use products::Products;
-pub(crate) use vector::{Lanes, Vector};
+
+pub(crate) use vector::{LINE, Lanes, Vector};

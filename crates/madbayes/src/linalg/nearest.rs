@@ -8,17 +8,17 @@
 //! in float64: the centre found is always the nearest.
 
 mod blocks;
-mod narrow_rows;
-mod wide_rows;
+mod centres_in_lanes;
+mod rows_in_lanes;
 
 use super::distance::offset_squared_distance;
 use super::processor::{Kernel, on_this_processor};
 use super::vector::Vector;
 use crate::data::{Real, Rows};
 use blocks::{Scores, nearest_in_blocks};
-use narrow_rows::NarrowRows;
+use centres_in_lanes::CentresInLanes;
+use rows_in_lanes::RowsInLanes;
 use std::marker::PhantomData;
-use wide_rows::WideRows;
 
 /// The label of a row that has none yet.
 pub const NO_LABEL: u32 = u32::MAX;
@@ -28,13 +28,14 @@ pub const NO_LABEL: u32 = u32::MAX;
 const NARROW_PANELS: [usize; 2] = [6, 4];
 const WIDE_PANELS: [usize; 4] = [12, 10, 8, 6];
 
-/// Rows of more columns are not turned: to turn the scores is less work then, and wide vectors of centres leave little of a panel empty.
-const NARROW: usize = 128;
+/// Rows of more columns are not turned: to turn D numbers of a row is 1/K of the work of its products, to turn its K scores 1/D of it.
+/// Panels of whole vectors stay emptier than others then, which turning would cost as well where centres are few.
+const MOST_TURNED_COLUMNS: usize = 128;
 
-/// The panels that `k` centres of `d` columns fill best.
+/// The width of the panels of `k` centres of `d` columns: a vector where rows are not turned, else what `k` centres fill best.
 fn panel_width<T: Real>(k: usize, d: usize) -> usize {
     let (is_wide, lanes) = on_this_processor(VectorWidth(PhantomData::<T>));
-    if d > NARROW {
+    if d > MOST_TURNED_COLUMNS {
         return lanes;
     }
     let widths: &[usize] = if is_wide { &WIDE_PANELS } else { &NARROW_PANELS };
@@ -178,18 +179,22 @@ impl<T: Real> FrozenCentres<T> {
         let parts = Parts { search, panels, minus_reference: &minus_reference, centres: self, labels, reach };
         // SAFETY: the caller vouches for the instructions.
         unsafe {
+            if self.n_columns > MOST_TURNED_COLUMNS {
+                return match (FUSED, WIDE) {
+                    (true, true) => on_wide::<T::Wide, CentresInLanes<T, 8>>(parts),
+                    (true, false) => on_narrow::<T::Narrow, CentresInLanes<T, 4>>(parts),
+                    (false, _) => nearest_in_blocks::<T::Plain, CentresInLanes<T, 4>>(parts),
+                };
+            }
             match (FUSED, WIDE, panels.width) {
-                (true, true, _) if self.n_columns > NARROW => on_wide::<T::Wide, WideRows<T, 8>>(parts),
-                (true, false, _) if self.n_columns > NARROW => on_narrow::<T::Narrow, WideRows<T, 4>>(parts),
-                (false, ..) if self.n_columns > NARROW => nearest_in_blocks::<T::Plain, WideRows<T, 4>>(parts),
-                (true, true, 12) => on_wide::<T::Wide, NarrowRows<T, 12>>(parts),
-                (true, true, 10) => on_wide::<T::Wide, NarrowRows<T, 10>>(parts),
-                (true, true, 8) => on_wide::<T::Wide, NarrowRows<T, 8>>(parts),
-                (true, true, _) => on_wide::<T::Wide, NarrowRows<T, 6>>(parts),
-                (true, false, 6) => on_narrow::<T::Narrow, NarrowRows<T, 6>>(parts),
-                (true, false, _) => on_narrow::<T::Narrow, NarrowRows<T, 4>>(parts),
-                (false, _, 6) => nearest_in_blocks::<T::Plain, NarrowRows<T, 6>>(parts),
-                (false, ..) => nearest_in_blocks::<T::Plain, NarrowRows<T, 4>>(parts),
+                (true, true, 12) => on_wide::<T::Wide, RowsInLanes<T, 12>>(parts),
+                (true, true, 10) => on_wide::<T::Wide, RowsInLanes<T, 10>>(parts),
+                (true, true, 8) => on_wide::<T::Wide, RowsInLanes<T, 8>>(parts),
+                (true, true, _) => on_wide::<T::Wide, RowsInLanes<T, 6>>(parts),
+                (true, false, 6) => on_narrow::<T::Narrow, RowsInLanes<T, 6>>(parts),
+                (true, false, _) => on_narrow::<T::Narrow, RowsInLanes<T, 4>>(parts),
+                (false, _, 6) => nearest_in_blocks::<T::Plain, RowsInLanes<T, 6>>(parts),
+                (false, ..) => nearest_in_blocks::<T::Plain, RowsInLanes<T, 4>>(parts),
             }
         }
     }

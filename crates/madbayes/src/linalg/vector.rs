@@ -5,6 +5,9 @@
 
 use crate::data::Real;
 
+/// Bytes that come from memory at once.
+pub(crate) const LINE: usize = 64;
+
 /// Numbers side by side in one register.
 ///
 /// # Safety

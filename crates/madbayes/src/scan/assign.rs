@@ -5,9 +5,7 @@ use super::nearby::{NEIGHBOURS, Neighbourhoods};
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
 use crate::data::{CHUNK, Data, Real};
-use crate::linalg::{
-    FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, offset_squared_distance, on_this_processor,
-};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -199,12 +197,6 @@ struct AssignChunk<'a, T> {
     bounds: Option<&'a mut [Bound]>,
 }
 
-/// The squared distance of a row of the chunk from a centre, in float64; inlined, so that it has the instructions of the kernel.
-#[inline(always)]
-fn distance<T: Real>(chunk: &Chunk<T>, centres: &FrozenCentres<T>, n: usize, k: u32) -> f64 {
-    offset_squared_distance(chunk.rows.row(n), chunk.reference, centres.offset(k as usize))
-}
-
 impl<T: Real> Kernel for AssignChunk<'_, T> {
     type Output = (Changes, Carried);
 
@@ -247,8 +239,8 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
                 if *label == nearest {
                     continue;
                 }
-                let here = if *label == NO_LABEL { f64::INFINITY } else { distance(&chunk, centres, n, *label) };
-                if *label == NO_LABEL || distance(&chunk, centres, n, nearest) < here {
+                let here = if *label == NO_LABEL { f64::INFINITY } else { chunk.square(n, centres, *label) };
+                if *label == NO_LABEL || chunk.square(n, centres, nearest) < here {
                     // SAFETY: this kernel runs with FUSED.
                     unsafe { carried.carry::<T, FUSED>(rows.row(n), weight(n), *label, nearest) };
                     *label = nearest;
@@ -266,7 +258,7 @@ impl<T: Real> Kernel for AssignChunk<'_, T> {
             }
             for (n, &upper) in (first * SEVERAL..).zip(several) {
                 if weight(n) * f64::from(upper) * f64::from(upper) > penalty {
-                    changes.note_if_far(first_row + n, weight(n) * distance(&chunk, centres, n, labels[n]), penalty);
+                    changes.note_if_far(first_row + n, weight(n) * chunk.square(n, centres, labels[n]), penalty);
                 }
             }
         }

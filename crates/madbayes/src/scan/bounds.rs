@@ -8,10 +8,7 @@ use super::assign::Changes;
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
 use crate::data::{CHUNK, Data, Real};
-use crate::linalg::{
-    FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, offset_squared_distance, on_this_processor,
-    squared_distance,
-};
+use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, on_this_processor, squared_distance};
 use crate::parallel::Workers;
 use crate::watch::Watch;
 use std::ops::ControlFlow;
@@ -19,6 +16,9 @@ use std::ops::ControlFlow;
 /// Chunks that are looked at together, so that a cluster has many rows among them: as many as leave work for several threads.
 const MOST_CHUNKS: usize = 16;
 const PARTS: usize = 32;
+
+/// Rows from which it is foreseen how many distances a pass will measure.
+const FORESEEN_FROM: usize = 4096;
 
 /// What is known of one row: no farther from its centre than the first, no nearer to any other than the second. A pair, since memory
 /// full of zeros costs nothing until it is written.
@@ -96,16 +96,50 @@ impl Shifts {
         Shifts { of, near }
     }
 
-    /// About how many distances these bounds leave open: from one row in sixteen, which are measured against all centres near theirs.
-    pub fn foreseen(&self, labels: &[u32], bounds: &[Bound]) -> usize {
-        const STEP: usize = 16;
-        let open = labels.iter().zip(bounds).step_by(STEP).filter(|(label, bound)| {
-            let shift = &self.of[**label as usize];
-            let [upper, lower] = shift.widened(**bound);
-            upper > lower.max(shift.half_gap)
+    /// About how many distances these bounds leave open. Of some rows it is seen which are open, and how far the farthest of each
+    /// cluster is; what that means for a cluster's rows of one part is as the pass has it. Rows that are open since they may be far
+    /// are not counted.
+    pub fn foreseen<T: Real>(&self, centres: &FrozenCentres<T>, labels: &[u32], bounds: &[Bound]) -> usize {
+        let step = labels.len().div_ceil(FORESEEN_FROM);
+        // Open rows of each cluster, and the farthest.
+        let mut open = vec![(0, 0.0f32); self.of.len()];
+        for (&label, &bound) in labels.iter().zip(bounds).step_by(step) {
+            let shift = &self.of[label as usize];
+            let [upper, lower] = shift.widened(bound);
+            if upper > lower.max(shift.half_gap) {
+                let (count, farthest) = &mut open[label as usize];
+                (*count, *farthest) = (*count + 1, farthest.max(upper));
+            }
+        }
+        let parts = labels.len().div_ceil(part_size(labels.len()));
+        let measured = open.iter().enumerate().map(|(k, &(count, farthest))| {
+            let group = (count * step).div_ceil(parts);
+            let within = self.within(centres, k, 2.0 * farthest) + 1;
+            count * if taken_by_itself(group, within, centres.n_centres()) { within } else { centres.n_centres() }
         });
-        STEP * open.map(|(label, _)| self.near[*label as usize].len() + 1).sum::<usize>()
+        step * measured.sum::<usize>()
     }
+
+    /// How many centres are within reach of one.
+    #[inline(always)]
+    fn within<T: Real>(&self, centres: &FrozenCentres<T>, k: usize, reach: f32) -> usize {
+        self.near[k].partition_point(|&j| gap(centres.offset(k), centres.offset(j as usize)) <= reach)
+    }
+}
+
+/// Rows that are looked at together.
+fn part_size(n_rows: usize) -> usize {
+    CHUNK * n_rows.div_ceil(CHUNK).div_ceil(PARTS).clamp(1, MOST_CHUNKS)
+}
+
+/// Rows of a block of the kernel, and rows that packing a centre takes as long as: what few rows and few centres cost.
+const BLOCK: usize = 32;
+
+/// Whether the open rows of a cluster are measured by themselves, against the centres within their reach: not where most centres are,
+/// or rows are so few that it is quicker to measure those of all clusters together against all centres.
+#[inline(always)]
+fn taken_by_itself(rows: usize, within: usize, k: usize) -> bool {
+    (rows.next_multiple_of(BLOCK) + BLOCK) * within < rows * k
 }
 
 impl Shift {
@@ -173,7 +207,7 @@ pub(crate) fn assign_within_bounds<T: Real>(
 ) -> ControlFlow<(), Changes> {
     let mut total = Changes::default();
     let near_enough = down(penalty.sqrt() as f32);
-    let size = CHUNK * data.n_chunks().div_ceil(PARTS).clamp(1, MOST_CHUNKS);
+    let size = part_size(data.n_rows());
     let parts = labels.chunks_mut(size).zip(bounds.chunks_mut(size)).collect();
     scan_parts(
         data,
@@ -206,9 +240,6 @@ struct BoundedPart<'a, T> {
     carried: Carried,
 }
 
-/// Rows of a block of the kernel, and rows that packing a centre takes as long as: what few rows and few centres cost.
-const BLOCK: usize = 32;
-
 impl<T: Real> Kernel for BoundedPart<'_, T> {
     type Output = (Changes, Carried);
 
@@ -226,13 +257,13 @@ impl<T: Real> Kernel for BoundedPart<'_, T> {
                 continue;
             }
             let reach = 2.0 * group.iter().map(|row| self.bounds[*row as usize][0]).fold(0.0, f32::max);
-            let gap_to = |j: u32| gap(self.centres.offset(label as usize), self.centres.offset(j as usize));
-            let within = near.partition_point(|&j| gap_to(j) <= reach);
-            if (group.len().next_multiple_of(BLOCK) + BLOCK) * (within + 1) >= group.len() * self.centres.n_centres() {
+            let within = self.shifts.within(self.centres, label as usize, reach);
+            if !taken_by_itself(group.len(), within + 1, self.centres.n_centres()) {
                 others.extend_from_slice(group);
                 continue;
             }
             // Centres farther away are no nearer than their distance from this one, less the row's.
+            let gap_to = |j: u32| gap(self.centres.offset(label as usize), self.centres.offset(j as usize));
             let beyond = near.get(within).map_or(reach, |&j| gap_to(j));
             some.take(self.centres, near[..within].iter().copied().chain([label]));
             changes.measured += group.len() * (within + 1);
@@ -284,12 +315,6 @@ impl Measured {
 }
 
 impl<T: Real> BoundedPart<'_, T> {
-    #[inline(always)]
-    fn square(&self, row: usize, k: u32) -> f64 {
-        let Chunk { rows, reference, .. } = self.chunk;
-        offset_squared_distance(rows.row(row), reference, self.centres.offset(k as usize))
-    }
-
     /// Whether a row with this upper bound may pay more than the penalty.
     #[inline(always)]
     fn may_be_far(&self, row: usize, upper: f32) -> bool {
@@ -354,8 +379,8 @@ impl<T: Real> BoundedPart<'_, T> {
                 lower = lower.min(down(beyond - upper));
             } else {
                 lower = lower.min(down(beyond - self.bounds[row][0]));
-                let here = self.square(row, own);
-                if self.square(row, nearest) < here {
+                let here = self.chunk.square(row, self.centres, own);
+                if self.chunk.square(row, self.centres, nearest) < here {
                     let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
                     self.labels[row] = nearest;
                     changes.changed += 1;
@@ -369,7 +394,7 @@ impl<T: Real> BoundedPart<'_, T> {
             self.bounds[row] = [upper, lower];
             if self.may_be_far(row, upper) {
                 let weight = self.chunk.weights.map_or(1.0, |w| w[row]);
-                let pays = weight * self.square(row, self.labels[row]);
+                let pays = weight * self.chunk.square(row, self.centres, self.labels[row]);
                 changes.note_if_far(self.chunk.first_row + row, pays, self.penalty);
             }
         }
@@ -380,6 +405,7 @@ impl<T: Real> BoundedPart<'_, T> {
 mod tests {
     use super::*;
     use crate::data::Rows;
+    use crate::linalg::offset_squared_distance;
     use crate::scan::{Assign, Sought, assign};
     use crate::watch::Unwatched;
     use proptest::prelude::*;
@@ -449,6 +475,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_foreseen_where_centres_stay_and_everything_where_they_go_far() {
+        let (k, d) = (20, 2);
+        let offsets: Vec<f64> = (0..k * d).map(|i| (i / d) as f64 * 10.0).collect();
+        let centres = FrozenCentres::<f64>::new(offsets.clone(), d);
+        let labels: Vec<u32> = (0..10_000).map(|n| n % k as u32).collect();
+        let bounds = vec![[1.0f32, 13.0]; labels.len()];
+        let foreseen = |shift: f64| {
+            let anchors: Vec<f64> = offsets.iter().map(|c| c + shift).collect();
+            Shifts::new(&anchors, &vec![1.0; k], &centres, &Workers::serial()).foreseen(&centres, &labels, &bounds)
+        };
+        assert_eq!(foreseen(0.0), 0);
+        let all = labels.len() * k;
+        assert!((0.99..1.01).contains(&(foreseen(1000.0) as f64 / all as f64)), "{} of {all}", foreseen(1000.0));
     }
 
     proptest! {

@@ -14,6 +14,7 @@ pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
 pub use tallies::Tallies;
 
 use crate::data::{CHUNK, Data, Real, Rows};
+use crate::linalg::{FrozenCentres, offset_squared_distance};
 use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
@@ -29,6 +30,14 @@ pub struct Chunk<'a, T> {
     pub weights: Option<&'a [f64]>,
     /// The point distances are computed about.
     pub reference: &'a [T],
+}
+
+impl<T: Real> Chunk<'_, T> {
+    /// |x - c|^2 of a row and a centre, in float64; inlined, so that it has the instructions of the kernel it is in.
+    #[inline(always)]
+    fn square(&self, row: usize, centres: &FrozenCentres<T>, k: u32) -> f64 {
+        offset_squared_distance(self.rows.row(row), self.reference, centres.offset(k as usize))
+    }
 }
 
 /// Calls `summarise(chunk, its row state)` for every chunk, in parallel, and `merge` with the results in order.

@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn rows_go_to_the_nearest_of_the_centres_near_their_own() {
         let mut rng = stream(3, Stream::Simulation);
-        for d in [1, 3, 20] {
+        for d in [1, 3, 20, 140] {
             let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random::<f64>() - 0.5).collect() };
             let (values, offsets) = (draw(700 * d), draw(40 * d));
             let data = Data::new(Rows::new(&values, d).unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, Lanes, Vector, on_this_processor};
+use crate::linalg::{Kernel, LINE, Lanes, Vector, on_this_processor};
 
 /// Numbers of a vector, and the most vectors of a panel. Named instructions: of loops over arrays the compiler joins vectors by shuffles.
 const LANES: usize = 4;
@@ -115,9 +115,6 @@ impl<T: Real> Along<'_, T> {
         }
     }
 }
-
-/// Bytes that come from memory at once.
-const LINE: usize = 64;
 
 /// The products of the rows with the features of one panel.
 ///

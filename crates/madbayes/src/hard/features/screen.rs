@@ -144,7 +144,8 @@ impl Kernel for Rounding<'_> {
                 let at = i * n + block * LANES;
                 across[..out.len()].copy_from_slice(&self.c[at..at + out.len()]);
             }
-            // Words as numbers, exact to 2^53: vectors add them where they cannot set bits.
+            // Words as numbers: vectors add them where they cannot set bits.
+            const { assert!(MOST <= 53, "sums of bits are exact") };
             let mut words = [0.0; LANES];
             for i in 0..k {
                 let (mut solved, bit) = ([0.0; LANES], (1u64 << i) as f64);

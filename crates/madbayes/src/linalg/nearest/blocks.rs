@@ -3,14 +3,11 @@
 
 use super::{Panels, Parts, Reach, Search};
 use crate::data::Real;
-use crate::linalg::vector::Vector;
+use crate::linalg::vector::{LINE, Vector};
 use std::ops::Range;
 
 /// The largest block: two vectors of 16 numbers.
 pub(super) const LARGEST_BLOCK: usize = 32;
-
-/// Bytes that come from memory at once.
-pub(super) const LINE: usize = 64;
 
 /// Data of fewer bytes are near already.
 const FAR: usize = 1 << 15;
@@ -80,7 +77,8 @@ pub(super) trait Scores<'a, V: Vector> {
     fn new(panels: &'a Panels<V::Number>, minus_reference: &'a [V::Number]) -> Self;
 
     /// # Safety
-    /// Only on a processor with the instructions of `V`, inlined into a kernel.
+    /// Only on a processor with the instructions of `V`, inlined into a kernel; one row at least and two vectors' worth at most, and
+    /// whole vectors of D columns at every place.
     unsafe fn of(&mut self, block: Block<V::Number>) -> Scored<V>;
 }
 
@@ -92,7 +90,9 @@ pub(super) unsafe fn nearest_in_blocks<'a, V: Vector, S: Scores<'a, V>>(parts: P
     let Search { rows, reference, some, .. } = search;
     let names = some.map(|some| &some.names[..]);
     let (d, (memory, apart)) = (rows.n_columns(), rows.memory());
-    assert!(reference.len() == d && centres.n_columns == d, "rows, reference and centres have the same columns");
+    let columns = [reference.len(), minus_reference.len(), centres.n_columns];
+    assert!(columns == [d; 3], "rows, reference and centres have the same columns");
+    assert_eq!(panels.values.len(), panels.minus_half_norms.len() * d, "a number for each column of each centre");
     // The roundings of d products add up like a random walk; four standard deviations, and what packing rounds.
     let number = V::Number::from_f64;
     // SAFETY: the caller vouches for the instructions.

@@ -31,7 +31,7 @@ fn check<T: Real>(n: usize, d: usize, k: usize, scale: f64) {
 #[test]
 fn the_kernel_finds_the_nearest_centre_for_every_shape_and_scale() {
     for n in [1, 7, 8, 15, 16, 17, 33, 100] {
-        for d in [1, 2, 3, 7, 8, 9, 16, 33, 300] {
+        for d in [1, 2, 3, 7, 8, 9, 16, 33, 128, 129, 300] {
             for k in [1, 2, 5, 6, 7, 12, 13, 50] {
                 for scale in [4.0, 1e-3, 1e-5] {
                     check::<f32>(n, d, k, scale);
@@ -73,7 +73,7 @@ fn rows_with_others_between_them_are_searched_as_copies_of_them_are() {
 fn some_centres_are_searched_as_if_there_were_no_others() {
     let mut rng = stream(5, Stream::Simulation);
     let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| f64::from(rng.random_range(-4..=4))).collect() };
-    for d in [1, 3, 9] {
+    for d in [1, 3, 9, 130] {
         let (values, offsets) = (draw(70 * d), draw(40 * d));
         let all = FrozenCentres::<f64>::new(offsets.clone(), d);
         let rows = Rows::new(&values, d).unwrap();
@@ -122,11 +122,11 @@ fn every_kind_of_processor_agrees_with_the_plain_kernel() {
     // SAFETY: arrays of four need no special instructions.
     unsafe {
         match centres.panels.width {
-            6 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 6>>(parts),
-            8 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 8>>(parts),
-            10 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 10>>(parts),
-            12 => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 12>>(parts),
-            _ => nearest_in_blocks::<Four<f64, false>, NarrowRows<f64, 4>>(parts),
+            6 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 6>>(parts),
+            8 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 8>>(parts),
+            10 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 10>>(parts),
+            12 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 12>>(parts),
+            _ => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 4>>(parts),
         }
     }
     assert_eq!(best, plain);
@@ -170,24 +170,28 @@ fn wide_narrow_and_plain_vectors_find_the_same_and_bound_it() {
         };
         // SAFETY: arrays of four need no special instructions.
         unsafe {
-            check_reach(rows, &centres, &packed(6), |parts| nearest_in_blocks::<T::Plain, NarrowRows<T, 6>>(parts));
+            check_reach(rows, &centres, &packed(6), |parts| nearest_in_blocks::<T::Plain, RowsInLanes<T, 6>>(parts));
             let lanes = <T::Plain as Vector>::LANES;
-            check_reach(rows, &centres, &packed(lanes), |parts| nearest_in_blocks::<T::Plain, WideRows<T, 4>>(parts));
+            check_reach(rows, &centres, &packed(lanes), |parts| {
+                nearest_in_blocks::<T::Plain, CentresInLanes<T, 4>>(parts)
+            });
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has just been asked for these features.
             unsafe {
-                check_reach(rows, &centres, &packed(6), |parts| on_narrow::<T::Narrow, NarrowRows<T, 6>>(parts));
+                check_reach(rows, &centres, &packed(6), |parts| on_narrow::<T::Narrow, RowsInLanes<T, 6>>(parts));
                 let lanes = <T::Narrow as Vector>::LANES;
-                check_reach(rows, &centres, &packed(lanes), |parts| on_narrow::<T::Narrow, WideRows<T, 4>>(parts));
+                check_reach(rows, &centres, &packed(lanes), |parts| {
+                    on_narrow::<T::Narrow, CentresInLanes<T, 4>>(parts)
+                });
             }
         }
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
             // SAFETY: as above.
             unsafe {
-                check_reach(rows, &centres, &packed(6), |parts| on_wide::<T::Wide, NarrowRows<T, 6>>(parts));
+                check_reach(rows, &centres, &packed(6), |parts| on_wide::<T::Wide, RowsInLanes<T, 6>>(parts));
                 let lanes = <T::Wide as Vector>::LANES;
-                check_reach(rows, &centres, &packed(lanes), |parts| on_wide::<T::Wide, WideRows<T, 8>>(parts));
+                check_reach(rows, &centres, &packed(lanes), |parts| on_wide::<T::Wide, CentresInLanes<T, 8>>(parts));
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Scores of rows of few columns: a block is turned on its side, one row per lane, and meets panels of centres in registers.
 
 use super::Panels;
-use super::blocks::{Ahead, Block, LARGEST_BLOCK, LINE, Places, Scored, Scores};
+use super::blocks::{Ahead, Block, LARGEST_BLOCK, Places, Scored, Scores};
 use crate::data::Real;
-use crate::linalg::vector::Vector;
+use crate::linalg::vector::{LINE, Vector};
 
 /// A block of rows and the panels of `PANEL` centres it is multiplied with.
-pub(super) struct NarrowRows<'a, T, const PANEL: usize> {
+pub(super) struct RowsInLanes<'a, T, const PANEL: usize> {
     panels: &'a Panels<T>,
     minus_reference: &'a [T],
     /// The block column by column, from `aligned` on.
@@ -14,19 +14,19 @@ pub(super) struct NarrowRows<'a, T, const PANEL: usize> {
     aligned: usize,
 }
 
-impl<'a, V: Vector, const PANEL: usize> Scores<'a, V> for NarrowRows<'a, V::Number, PANEL> {
+impl<'a, V: Vector, const PANEL: usize> Scores<'a, V> for RowsInLanes<'a, V::Number, PANEL> {
     #[inline(always)]
     fn new(panels: &'a Panels<V::Number>, minus_reference: &'a [V::Number]) -> Self {
         assert_eq!(panels.width, PANEL, "centres are packed for this processor");
         // Vectors of a block begin where lines begin: then none of them is read from two.
         let turned = vec![V::Number::default(); 2 * V::LANES * minus_reference.len() + LINE];
         let aligned = turned.as_ptr().align_offset(LINE).min(LINE);
-        NarrowRows { panels, minus_reference, turned, aligned }
+        RowsInLanes { panels, minus_reference, turned, aligned }
     }
 
     #[inline(always)]
     unsafe fn of(&mut self, block: Block<V::Number>) -> Scored<V> {
-        let NarrowRows { panels, minus_reference, turned, aligned } = self;
+        let RowsInLanes { panels, minus_reference, turned, aligned } = self;
         let (d, lanes, turned) = (minus_reference.len(), 2 * V::LANES, &mut turned[*aligned..]);
         // SAFETY: the caller vouches for the instructions and for whole vectors at every place; `turned` has `lanes` numbers for each
         // column, a panel PANEL.

@@ -2,9 +2,9 @@
 //! be turned; their scores are, once all columns are done.
 
 use super::Panels;
-use super::blocks::{Ahead, Block, LINE, Scored, Scores};
+use super::blocks::{Ahead, Block, Scored, Scores};
 use crate::data::Real;
-use crate::linalg::vector::Vector;
+use crate::linalg::vector::{LINE, Vector};
 use std::ops::Range;
 
 /// Columns that are multiplied before the next: few enough to stay in the nearest cache with those of two panels.
@@ -14,7 +14,7 @@ pub(super) const SLICE: usize = 128;
 const BETWEEN_FETCHES: usize = 8;
 
 /// A block of rows and the panels of one vector of centres it is multiplied with, `GROUP` rows and two panels at a time.
-pub(super) struct WideRows<'a, T, const GROUP: usize> {
+pub(super) struct CentresInLanes<'a, T, const GROUP: usize> {
     panels: &'a Panels<T>,
     minus_reference: &'a [T],
     /// A slice of the block less the reference point, row by row.
@@ -27,22 +27,24 @@ pub(super) struct WideRows<'a, T, const GROUP: usize> {
     aligned: [usize; 3],
 }
 
-impl<'a, V: Vector, const GROUP: usize> Scores<'a, V> for WideRows<'a, V::Number, GROUP> {
+impl<'a, V: Vector, const GROUP: usize> Scores<'a, V> for CentresInLanes<'a, V::Number, GROUP> {
     #[inline(always)]
     fn new(panels: &'a Panels<V::Number>, minus_reference: &'a [V::Number]) -> Self {
         const { assert!((2 * V::LANES).is_multiple_of(GROUP), "whole groups fill a block") };
         assert_eq!(panels.width, V::LANES, "centres are packed for this processor");
+        // A line more than is needed, in numbers, so that there is room behind where the first one begins.
         let room = |numbers: usize| vec![V::Number::default(); numbers + LINE];
         let lanes = 2 * V::LANES;
         let (slice, squares) = (room(lanes * SLICE), room(lanes * V::LANES));
         let scores = room(panels.minus_half_norms.len() * lanes);
         let aligned = [&slice, &squares, &scores].map(|numbers| numbers.as_ptr().align_offset(LINE).min(LINE));
-        WideRows { panels, minus_reference, slice, squares, scores, aligned }
+        CentresInLanes { panels, minus_reference, slice, squares, scores, aligned }
     }
 
     #[inline(always)]
     unsafe fn of(&mut self, block: Block<V::Number>) -> Scored<V> {
         let (d, lanes) = (self.minus_reference.len(), 2 * V::LANES);
+        debug_assert!((1..=lanes).contains(&block.n_rows));
         let n_panels = self.panels.minus_half_norms.len() / V::LANES;
         // SAFETY: the caller vouches for the instructions and for D numbers at every place; the buffers have room for a slice, a
         // vector for each row, and one for each row and panel.
@@ -88,7 +90,7 @@ impl<'a, V: Vector, const GROUP: usize> Scores<'a, V> for WideRows<'a, V::Number
     }
 }
 
-impl<T: Real, const GROUP: usize> WideRows<'_, T, GROUP> {
+impl<T: Real, const GROUP: usize> CentresInLanes<'_, T, GROUP> {
     /// Some columns of all rows less the reference point, and their squares.
     ///
     /// # Safety
