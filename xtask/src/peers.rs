@@ -83,7 +83,7 @@ fn page(rows: &[Value], cap: &str) -> Result<String> {
     let mut page = format!(
         "# Beside other packages\n\nWritten by `cargo xtask bench --peers` on {}. Simulated clusters, float32, the same penalty for \
          all that find K by themselves; the others are given the true K, which is an advantage. Seconds (median of the seeds) / clusters / \
-         objective of the worst seed, sum of squares + (K - 1) penalty. `-`: not within {cap} s.\n\n",
+         objective of the worst seed, sum of squares + (K - 1) penalty. `-`: not within {cap} s.\n\n{CARE}\n\n",
         processor(),
     );
     for (name, what) in &workloads {
@@ -104,6 +104,10 @@ fn page(rows: &[Value], cap: &str) -> Result<String> {
     }
     Ok(page)
 }
+
+const CARE: &str = "With two threads read small sets with care: between the fits the script multiplies matrices, and the threads of \
+                    that library go on spinning for a while, so that the second processor is not free. (A fit of `e1M` on one \
+                    thread takes 250 ms of processor time by itself, and 360 to 400 after such a product.)";
 
 const MEMORY: &str =
     "Memory beyond the data, MB, by which the peak of the process rises in its first fit on one thread";
