@@ -118,7 +118,7 @@ impl<T: Real, const GROUP: usize> CentresInLanes<'_, T, GROUP> {
                 for j in whole..columns {
                     let x = from[j] + minus_reference[j];
                     *to.add(j) = x;
-                    *squares = *squares + x * x;
+                    *squares += x * x;
                 }
             }
         }
