@@ -213,7 +213,8 @@ impl<T: Real> Run<'_, T> {
             Some(tallies) => tallies,
             None => Tallies::of(self.data, &state.labels, state.k()),
         };
-        let (penalty, room) = self.opening(state.k());
+        // Seeds are single rows, whose own noise makes all others look far: only from means on is a row far.
+        let (penalty, room) = if state.weights.is_empty() { (f64::INFINITY, 0) } else { self.opening(state.k()) };
         let distances = self.data.n_rows() as f64 * state.k() as f64;
         let Changes { changed, far, measured } = self.assign(state, &mut tallies, penalty)?;
         state.distances += distances;

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::data::Rows;
+use crate::hard::DpMeans;
 use crate::random::{Stream, stream};
 use crate::watch::Unwatched;
 use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
 
 fn run<'a>(data: &'a Data<'a, f64>, goal: Goal, workers: &'a Workers) -> Run<'a, f64> {
     Run {
@@ -19,6 +21,22 @@ fn run<'a>(data: &'a Data<'a, f64>, goal: Goal, workers: &'a Workers) -> Run<'a,
         tolerance: 0.0,
         trials: 0.0,
     }
+}
+
+#[test]
+fn rows_are_far_from_means_not_from_seeds() {
+    // In 128 columns a row is at 256 from another of its cluster and at 320 from one elsewhere, with a standard deviation of 40: many
+    // rows are farther than the penalty from any seed, few from any mean.
+    let (n, d, k, penalty) = (20_000, 128, 80, 400.0);
+    let mut rng = stream(1, Stream::Simulation);
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let centres: Vec<f64> = (0..k * d).map(|_| 0.5 * normal()).collect();
+    let noise: Vec<f64> = (0..n * d).map(|_| normal()).collect();
+    let values: Vec<f32> = (0..n * d).map(|i| (centres[i / d % k * d + i % d] + noise[i]) as f32).collect();
+    let data = Data::new(Rows::new(&values, d).unwrap()).unwrap();
+    let planted = noise.iter().map(|e| e * e).sum::<f64>() + (k - 1) as f64 * penalty;
+    let fit = DpMeans::with_penalty(penalty).fit(&data, &Unwatched).unwrap();
+    assert!(fit.objective < 1.002 * planted, "{} {planted}, {} clusters", fit.objective, fit.n_clusters());
 }
 
 #[test]
