@@ -30,10 +30,23 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-fn compare<T: Real + faer::traits::ComplexField>(n: usize, d: usize, k: usize, one: T) {
+/// Where the rows of a comparison are.
+#[derive(Clone, Copy)]
+enum Lie {
+    /// About the centres, half as spread as these, as in the passes of a fit.
+    InClusters,
+    /// Anywhere: many rows are nearly as near to two centres.
+    Anywhere,
+}
+
+fn compare<T: Real + faer::traits::ComplexField>(n: usize, d: usize, k: usize, rows: Lie, one: T) {
     let mut rng = stream(0, Stream::Simulation);
-    let values: Vec<T> = (0..n * d).map(|_| T::from_f64(rng.random::<f64>() - 0.5)).collect();
     let centres: Vec<f64> = (0..k * d).map(|_| rng.random::<f64>() - 0.5).collect();
+    let mut value = |i: usize| match rows {
+        Lie::InClusters => centres[i / d % k * d + i % d] + 0.5 * (rng.random::<f64>() - 0.5),
+        Lie::Anywhere => rng.random::<f64>() - 0.5,
+    };
+    let values: Vec<T> = (0..n * d).map(|i| T::from_f64(value(i))).collect();
     let narrow: Vec<T> = centres.iter().map(|c| T::from_f64(*c)).collect();
     let data = Data::new(Rows::new(&values, d).expect("rows")).expect("data");
     let frozen = FrozenCentres::<T>::new(centres, d);
@@ -64,9 +77,10 @@ fn compare<T: Real + faer::traits::ComplexField>(n: usize, d: usize, k: usize, o
     };
     let (nearest, pass, product) = (summary(nearest), summary(pass), summary(product));
     println!(
-        "{} {n} x {d}, {k} centres: product {:.3} ms; nearest centre {:.3} ms = {:.2} x (CPU {:.2} x); \
+        "{} {n} x {d}, {k} centres, rows {}: product {:.3} ms; nearest centre {:.3} ms = {:.2} x (CPU {:.2} x); \
          first pass with sums {:.3} ms = {:.2} x (CPU {:.2} x)",
         T::NAME,
+        if matches!(rows, Lie::InClusters) { "in clusters" } else { "anywhere" },
         product.0 * 1e3,
         nearest.0 * 1e3,
         nearest.0 / product.0,
@@ -152,11 +166,14 @@ fn main() {
     spared(100_000, 32, 50, 8.0);
     chains(2_000, 2, 6, 100);
     chains(2_000, 10, 10, 50);
-    compare::<f32>(100_000, 32, 50, 1.0);
-    compare::<f32>(100_000, 32, 116, 1.0);
-    compare::<f32>(100_000, 16, 250, 1.0);
-    compare::<f64>(100_000, 32, 50, 1.0);
-    compare::<f32>(100_000, 2, 15, 1.0);
-    compare::<f32>(20_000, 784, 30, 1.0);
-    compare::<f32>(1_000_000, 8, 200, 1.0);
+    for rows in [Lie::InClusters, Lie::Anywhere] {
+        compare::<f32>(100_000, 32, 50, rows, 1.0);
+        compare::<f32>(100_000, 32, 116, rows, 1.0);
+        compare::<f32>(100_000, 16, 250, rows, 1.0);
+        compare::<f32>(1_000_000, 8, 200, rows, 1.0);
+        compare::<f32>(20_000, 784, 30, rows, 1.0);
+        compare::<f32>(8_192, 784, 300, rows, 1.0);
+    }
+    compare::<f32>(100_000, 2, 15, Lie::Anywhere, 1.0);
+    compare::<f64>(100_000, 32, 50, Lie::InClusters, 1.0);
 }

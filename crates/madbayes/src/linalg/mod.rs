@@ -18,4 +18,4 @@ pub(crate) use nearest::{Reach, Search};
 pub(crate) use processor::{Kernel, multiply_add, on_this_processor};
 pub(crate) use products::Products;
 
-pub(crate) use vector::{LINE, Lanes, Vector};
+pub(crate) use vector::{LINE, Lanes, Vector, fetch};

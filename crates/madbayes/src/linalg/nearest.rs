@@ -2,14 +2,19 @@
 //!
 //! |x - c|^2 = |x|^2 - 2 (x'c - |c|^2/2), so the nearest centre has the largest x'c - |c|^2/2. A block of rows is moved to the
 //! reference point and multiplied with panels of centres in registers: rows of few columns one per vector lane, those of many
-//! columns with one centre per lane. No N x K matrix is stored.
+//! columns with one centre per lane. No N x K matrix is stored. Where the processor has instructions for it, rows are measured in
+//! whole numbers of 16 bits first ([`rounded`]), and only those that remain in doubt with all their digits.
 //!
 //! Where the two best scores are closer than rounding can tell apart, the row is measured against all centres again,
 //! in float64: the centre found is always the nearest.
 
 mod blocks;
 mod centres_in_lanes;
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "other processors have no kernel for them yet"))]
+mod rounded;
 mod rows_in_lanes;
+#[cfg(target_arch = "x86_64")]
+mod whole_numbers;
 
 use super::distance::offset_squared_distance;
 use super::processor::{Kernel, on_this_processor};
@@ -17,8 +22,10 @@ use super::vector::Vector;
 use crate::data::{Real, Rows};
 use blocks::{Scores, nearest_in_blocks};
 use centres_in_lanes::CentresInLanes;
+use rounded::{RoundedCentres, RoundedPanels};
 use rows_in_lanes::RowsInLanes;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// The label of a row that has none yet.
 pub const NO_LABEL: u32 = u32::MAX;
@@ -42,13 +49,17 @@ fn panel_width<T: Real>(k: usize, d: usize) -> usize {
     widths.iter().copied().min_by_key(|width| k.next_multiple_of(*width)).unwrap_or(widths[0])
 }
 
-/// Centres that stay as they are during a scan, packed for the kernel.
+/// Centres that stay as they are during a scan, packed for the kernels.
 #[derive(Debug, Clone)]
 pub struct FrozenCentres<T> {
     n_columns: usize,
     /// K x D, relative to the reference point.
     offsets: Vec<f64>,
-    panels: Panels<T>,
+    /// Where the processor has instructions for whole numbers, and that pays: all of them rounded.
+    rounded: Option<(RoundedCentres, RoundedPanels)>,
+    /// -|c|^2/2 of each, as it is packed with all its digits.
+    minus_half_norms: Vec<T>,
+    exact: OnceLock<Panels<T>>,
 }
 
 /// Centres column by column in panels, and -|c|^2/2 (minus infinity where a panel is filled up).
@@ -85,12 +96,15 @@ impl<T: Real> Panels<T> {
     }
 }
 
-/// Some of many centres, packed for the kernel.
+/// Some of many centres, packed for the kernels.
 #[derive(Debug, Clone, Default)]
 pub struct SomeCentres<T> {
     /// Their numbers among all.
     names: Vec<u32>,
-    panels: Panels<T>,
+    rounded: RoundedPanels,
+    exact: OnceLock<Panels<T>>,
+    /// Memory for what is packed next.
+    spare: Panels<T>,
 }
 
 impl<T: Real> SomeCentres<T> {
@@ -98,8 +112,15 @@ impl<T: Real> SomeCentres<T> {
     pub fn take(&mut self, centres: &FrozenCentres<T>, names: impl Iterator<Item = u32>) {
         self.names.clear();
         self.names.extend(names);
-        let norms = &centres.panels.minus_half_norms;
-        self.panels.pack(&centres.offsets, centres.n_columns, &self.names, |k| norms[k as usize]);
+        if let Some(exact) = self.exact.take() {
+            self.spare = exact;
+        }
+        match &centres.rounded {
+            Some((rounded, _)) if rounded::pays(self.names.len(), centres.n_columns) => {
+                self.rounded.pack(rounded, centres.n_columns, self.names.iter().copied());
+            }
+            _ => self.exact = OnceLock::from(centres.pack(std::mem::take(&mut self.spare), &self.names)),
+        }
     }
 
     /// How many.
@@ -115,15 +136,36 @@ impl<T: Real> FrozenCentres<T> {
     /// Without centres, or when the values are not whole rows of `n_columns`.
     pub fn new(offsets: Vec<f64>, n_columns: usize) -> Self {
         assert!(n_columns > 0 && !offsets.is_empty() && offsets.len().is_multiple_of(n_columns), "K x D centres");
-        let names: Vec<u32> = (0..(offsets.len() / n_columns) as u32).collect();
-        let mut panels = Panels::default();
-        panels.pack(&offsets, n_columns, &names, |k| {
-            // Of the centre as it is packed.
-            let centre =
-                offsets[k as usize * n_columns..(k as usize + 1) * n_columns].iter().map(|c| T::from_f64(*c).into());
-            T::from_f64(-0.5 * centre.fold(0.0, |norm, c| norm + c * c))
+        #[cfg(target_arch = "x86_64")]
+        let rounded = whole_numbers::available().then(|| RoundedCentres::new(&offsets, n_columns)).flatten();
+        #[cfg(not(target_arch = "x86_64"))]
+        let rounded: Option<RoundedCentres> = None;
+        let rounded = rounded.map(|rounded| {
+            let mut panels = RoundedPanels::default();
+            panels.pack(&rounded, n_columns, 0..(offsets.len() / n_columns) as u32);
+            (rounded, panels)
         });
-        FrozenCentres { n_columns, offsets, panels }
+        let minus_half_norm = |centre: &[f64]| {
+            let squares = centre.iter().map(|c| T::from_f64(*c).into()).fold(0.0, |sum, c| sum + c * c);
+            T::from_f64(-0.5 * squares)
+        };
+        let minus_half_norms = offsets.chunks_exact(n_columns).map(minus_half_norm).collect();
+        FrozenCentres { n_columns, offsets, rounded, minus_half_norms, exact: OnceLock::new() }
+    }
+
+    /// Packs these of the centres with all their digits.
+    fn pack(&self, mut panels: Panels<T>, names: &[u32]) -> Panels<T> {
+        panels.pack(&self.offsets, self.n_columns, names, |k| self.minus_half_norms[k as usize]);
+        panels
+    }
+
+    /// Some of the centres or all with all their digits, packed when they are first asked for.
+    fn exact<'a>(&'a self, some: Option<&'a SomeCentres<T>>) -> &'a Panels<T> {
+        let all = || (0..self.n_centres() as u32).collect::<Vec<_>>();
+        match some {
+            Some(some) => some.exact.get_or_init(|| self.pack(Panels::default(), &some.names)),
+            None => self.exact.get_or_init(|| self.pack(Panels::default(), &all())),
+        }
     }
 
     /// Number of centres, K.
@@ -142,17 +184,19 @@ impl<T: Real> FrozenCentres<T> {
         &self.offsets
     }
 
-    /// The nearest centre of one row, one centre after the other: all of them, or those named.
-    fn nearest_in_float64(&self, row: &[T], reference: &[T], names: Option<&[u32]>) -> u32 {
-        let (mut nearest, mut least) = (0, f64::INFINITY);
+    /// The nearest centre of one row, one centre after the other, of all or those named: its number, its squared distance, and the least
+    /// of the others.
+    fn nearest_in_float64(&self, row: &[T], reference: &[T], names: Option<&[u32]>) -> (u32, f64, f64) {
+        let (mut nearest, mut least, mut next) = (0, f64::INFINITY, f64::INFINITY);
         for i in 0..names.map_or(self.n_centres(), <[u32]>::len) {
             let k = names.map_or(i as u32, |names| names[i]);
             let distance = offset_squared_distance(row, reference, self.offset(k as usize));
+            next = next.min(distance.max(least));
             if distance < least || (distance == least && k < nearest) {
                 (nearest, least) = (k, distance);
             }
         }
-        nearest
+        (nearest, least, next)
     }
 
     /// The nearest centre of every row; the lowest number where two are equally near.
@@ -174,9 +218,34 @@ impl<T: Real> FrozenCentres<T> {
         labels: &mut [u32],
         reach: Option<Reach>,
     ) {
-        let panels = search.some.map_or(&self.panels, |some| &some.panels);
         let minus_reference: Vec<T> = search.reference.iter().map(|r| T::from_f64(-(*r).into())).collect();
-        let parts = Parts { search, panels, minus_reference: &minus_reference, centres: self, labels, reach };
+        #[cfg(target_arch = "x86_64")]
+        if FUSED
+            && WIDE
+            && let Some(whole) = self.in_whole_numbers(search, &minus_reference)
+        {
+            // SAFETY: centres are rounded only where the instructions for them are; this kernel runs with FUSED and WIDE.
+            unsafe { self.nearest_by_whole_numbers(whole, labels, reach) };
+            return;
+        }
+        // SAFETY: the caller vouches for the instructions.
+        unsafe { self.nearest_with_all_digits::<FUSED, WIDE>(search, &minus_reference, labels, reach) };
+    }
+
+    /// The nearest centres in numbers as the data have them, and in float64 where these are in doubt.
+    ///
+    /// # Safety
+    /// As [`FrozenCentres::nearest_inlined`].
+    #[inline(always)]
+    unsafe fn nearest_with_all_digits<const FUSED: bool, const WIDE: bool>(
+        &self,
+        search: Search<T>,
+        minus_reference: &[T],
+        labels: &mut [u32],
+        reach: Option<Reach>,
+    ) {
+        let panels = self.exact(search.some);
+        let parts = Parts { search, panels, minus_reference, centres: self, labels, reach };
         // SAFETY: the caller vouches for the instructions.
         unsafe {
             if self.n_columns > MOST_TURNED_COLUMNS {
@@ -294,3 +363,6 @@ impl<T: Real> Kernel for Nearest<'_, T> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod rounded_tests;

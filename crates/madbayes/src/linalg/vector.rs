@@ -56,21 +56,22 @@ pub trait Vector: Copy {
             square
         }
     }
-    /// Asks for the line that a number stands in, which may be anywhere.
-    #[inline(always)]
-    fn fetch(place: *const Self::Number) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: every x86-64 processor has this instruction, and it reads nothing.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = place;
-    }
     /// Whether self > other in all lanes.
     unsafe fn all_greater(self, other: Self) -> bool;
     /// Writes whole numbers, which are at least 0 and below 2^31.
     unsafe fn store_whole(self, to: *mut u32);
+}
+
+/// Asks for the line that a number stands in, which may be anywhere.
+#[inline(always)]
+pub(crate) fn fetch<T>(place: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has this instruction, and it reads nothing.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// The vectors of a number type: with 64-byte registers, with 32-byte registers, and on any processor.
@@ -86,6 +87,12 @@ pub trait Lanes: Sized {
     /// # Safety
     /// `FUSED` only inside a kernel that runs with it.
     unsafe fn widen<const FUSED: bool>(numbers: &[Self; 8]) -> [f64; 8];
+    /// Up to 16 sums of two numbers each as float32, 0 where a bit is not set.
+    ///
+    /// # Safety
+    /// Only with AVX-512; the numbers whose bits are set can be read.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn sixteen_sums(first: *const Self, second: *const Self, which: u16) -> std::arch::x86_64::__m512;
 }
 
 /// Four numbers in an array: what every processor can do.
@@ -323,6 +330,11 @@ mod x86 {
                 std::mem::transmute::<[__m256d; 2], [f64; 8]>([low, high])
             }
         }
+        #[inline(always)]
+        unsafe fn sixteen_sums(first: *const f32, second: *const f32, which: u16) -> __m512 {
+            // SAFETY: the caller vouches for the instructions and the memory.
+            unsafe { _mm512_add_ps(_mm512_maskz_loadu_ps(which, first), _mm512_maskz_loadu_ps(which, second)) }
+        }
     }
 
     impl Lanes for f64 {
@@ -332,6 +344,19 @@ mod x86 {
         #[inline(always)]
         unsafe fn widen<const FUSED: bool>(numbers: &[f64; 8]) -> [f64; 8] {
             *numbers
+        }
+        #[inline(always)]
+        unsafe fn sixteen_sums(first: *const f64, second: *const f64, which: u16) -> __m512 {
+            // SAFETY: the caller vouches for the instructions and the memory; what lies beyond is not touched.
+            unsafe {
+                let eight = |which: u8, from: usize| {
+                    let (first, second) = (first.wrapping_add(from), second.wrapping_add(from));
+                    let sum = _mm512_add_pd(_mm512_maskz_loadu_pd(which, first), _mm512_maskz_loadu_pd(which, second));
+                    _mm256_castps_pd(_mm512_cvtpd_ps(sum))
+                };
+                let low = _mm512_castpd256_pd512(eight(which as u8, 0));
+                _mm512_castpd_ps(_mm512_insertf64x4::<1>(low, eight((which >> 8) as u8, 8)))
+            }
         }
     }
 }

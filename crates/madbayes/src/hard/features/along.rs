@@ -1,7 +1,7 @@
 //! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, LINE, Lanes, Vector, on_this_processor};
+use crate::linalg::{Kernel, LINE, Lanes, Vector, fetch, on_this_processor};
 
 /// Numbers of a vector, and the most vectors of a panel. Named instructions: of loops over arrays the compiler joins vectors by shuffles.
 const LANES: usize = 4;
@@ -92,7 +92,7 @@ impl<T: Real> Along<'_, T> {
             let rows = ROWS.min(n - first);
             let values = self.rows.slice(first, first + rows).values();
             for line in (0..values.len()).step_by(LINE / size_of::<T>()) {
-                <T::Plain as Vector>::fetch(values.as_ptr().wrapping_add(line + AHEAD));
+                fetch(values.as_ptr().wrapping_add(line + AHEAD));
             }
             wide.iter_mut().zip(values).for_each(|(w, &x)| *w = x.into());
             for row in 0..rows {

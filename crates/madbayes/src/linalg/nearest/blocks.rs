@@ -3,22 +3,30 @@
 
 use super::{Panels, Parts, Reach, Search};
 use crate::data::Real;
-use crate::linalg::vector::{LINE, Vector};
+use crate::linalg::vector::{LINE, Vector, fetch};
 use std::ops::Range;
 
 /// The largest block: two vectors of 16 numbers.
 pub(super) const LARGEST_BLOCK: usize = 32;
 
 /// Data of fewer bytes are near already.
-const FAR: usize = 1 << 15;
+pub(super) const FAR: usize = 1 << 15;
 
 /// More than the roundings of a root, a product and a number made narrower.
 const ROOT_ROUNDING: f64 = 2.0 * f32::EPSILON as f64;
 
+/// No less than the distance with this square, and no more.
+pub(super) fn at_least(square: f64) -> f32 {
+    (square.sqrt() * (1.0 + ROOT_ROUNDING)) as f32 + f32::MIN_POSITIVE
+}
+pub(super) fn at_most(square: f64) -> f32 {
+    ((square.sqrt() * (1.0 - ROOT_ROUNDING)) as f32 - f32::MIN_POSITIVE).clamp(0.0, f32::MAX)
+}
+
 /// Where the rows of a block begin. Lanes beyond the last row repeat it.
 pub(super) type Places = [usize; LARGEST_BLOCK];
 
-/// Two vectors' worth of rows.
+/// Rows that are scored together, two vectors' worth.
 pub(super) struct Block<'a, T> {
     /// How many of them are asked for; lanes of the others may hold anything.
     pub n_rows: usize,
@@ -179,7 +187,7 @@ pub(super) unsafe fn nearest_in_blocks<'a, V: Vector, S: Scores<'a, V>>(parts: P
         }
         if any_doubt {
             for l in (0..labels.len()).filter(|l| doubtful[*l] > V::Number::default()) {
-                labels[l] = centres.nearest_in_float64(rows.row(search.number(first_row + l)), reference, names);
+                (labels[l], ..) = centres.nearest_in_float64(rows.row(search.number(first_row + l)), reference, names);
             }
             doubtful = Default::default();
         }
@@ -209,15 +217,26 @@ impl<'a, T: Real> Ahead<'a, T> {
     /// Numbers in a line.
     const LINE: usize = LINE / size_of::<T>();
 
-    /// Of this block or of the next; of none where rows are near already.
+    /// Of this block of so many rows or of the next; of none where rows are near already.
     #[inline(always)]
-    pub fn new<V: Vector<Number = T>>(block: &Block<'a, T>, columns: Range<usize>, of_next: bool) -> Self {
+    pub fn new(block: &Block<'a, T>, rows: usize, columns: Range<usize>, of_next: bool) -> Self {
         let (values, places, step) = match block.next {
-            Some((values, places)) if of_next => (values, &places[..2 * V::LANES], block.step),
-            Some(_) => (block.values, &block.places[..2 * V::LANES], 1),
+            Some((values, places)) if of_next => (values, &places[..rows], block.step),
+            Some(_) => (block.values, &block.places[..rows], 1),
             None => (block.values, &[][..], 1),
         };
         Ahead { values, places, step, row: 0, column: columns.start, columns }
+    }
+
+    /// Of as many rows behind these of the block, in this one or the next.
+    #[inline(always)]
+    pub fn of_next_group(block: &Block<'a, T>, rows: Range<usize>, columns: usize) -> Self {
+        let (values, places) = match block.next {
+            Some((values, places)) if rows.end >= block.n_rows => (values, &places[..rows.len()]),
+            Some(_) => (block.values, &block.places[rows.end..rows.end + rows.len()]),
+            None => (block.values, &[][..]),
+        };
+        Ahead { values, places, step: 1, row: 0, column: 0, columns: 0..columns }
     }
 
     /// Lines in all.
@@ -228,10 +247,10 @@ impl<'a, T: Real> Ahead<'a, T> {
 
     /// Asks for so many more.
     #[inline(always)]
-    pub fn fetch<V: Vector<Number = T>>(&mut self, lines: usize) {
+    pub fn fetch(&mut self, lines: usize) {
         for _ in 0..lines {
             let Some(place) = self.places.get(self.row) else { break };
-            V::fetch(self.values.as_ptr().wrapping_add(place + self.column));
+            fetch(self.values.as_ptr().wrapping_add(place + self.column));
             self.column += Self::LINE;
             if self.column >= self.columns.end {
                 (self.row, self.column) = (self.row + self.step, self.columns.start);

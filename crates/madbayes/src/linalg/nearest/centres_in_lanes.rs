@@ -57,7 +57,7 @@ impl<'a, V: Vector, const GROUP: usize> Scores<'a, V> for CentresInLanes<'a, V::
                 // What is looked at next is fetched meanwhile, a share with each few columns of each group of rows.
                 let is_last = columns.end == d;
                 let coming = if is_last { 0..size } else { columns.end..d.min(columns.end + size) };
-                let mut ahead = Ahead::new::<V>(&block, coming, is_last);
+                let mut ahead = Ahead::new(&block, lanes, coming, is_last);
                 let times =
                     n_panels.div_ceil(2) * block.n_rows.div_ceil(GROUP) * columns.len().div_ceil(BETWEEN_FETCHES);
                 let share = ahead.lines().div_ceil(times);
@@ -154,7 +154,7 @@ impl<T: Real, const GROUP: usize> CentresInLanes<'_, T, GROUP> {
                     }
                 }
                 for some in (0..columns).step_by(BETWEEN_FETCHES) {
-                    ahead.fetch::<V>(share);
+                    ahead.fetch(share);
                     for j in some..columns.min(some + BETWEEN_FETCHES) {
                         let mut c = [V::splat(T::default()); PANELS];
                         for p in 0..PANELS {

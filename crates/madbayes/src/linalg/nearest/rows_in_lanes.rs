@@ -35,10 +35,10 @@ impl<'a, V: Vector, const PANEL: usize> Scores<'a, V> for RowsInLanes<'a, V::Num
             let mut scored = Scored::<V>::nothing();
             turn::<V>(block.values, block.places, minus_reference, turned, &mut scored.norms);
             // What is looked at next is fetched meanwhile, a share with each panel.
-            let mut ahead = Ahead::new::<V>(&block, 0..d, true);
+            let mut ahead = Ahead::new(&block, lanes, 0..d, true);
             let share = ahead.lines().div_ceil(panels.values.len() / (d * PANEL));
             for (p, panel) in panels.values.chunks_exact(d * PANEL).enumerate() {
-                ahead.fetch::<V>(share);
+                ahead.fetch(share);
                 let first = p * PANEL;
                 let mut scores = [[zero; 2]; PANEL];
                 for p in 0..PANEL {

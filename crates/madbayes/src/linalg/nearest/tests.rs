@@ -113,7 +113,7 @@ fn every_kind_of_processor_agrees_with_the_plain_kernel() {
     centres.nearest(rows, &[0.0; 5], &mut best);
     let parts = Parts {
         search: Search::all(rows, &[0.0; 5]),
-        panels: &centres.panels,
+        panels: centres.exact(None),
         minus_reference: &[0.0; 5],
         centres: &centres,
         labels: &mut plain,
@@ -121,7 +121,7 @@ fn every_kind_of_processor_agrees_with_the_plain_kernel() {
     };
     // SAFETY: arrays of four need no special instructions.
     unsafe {
-        match centres.panels.width {
+        match centres.exact(None).width {
             6 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 6>>(parts),
             8 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 8>>(parts),
             10 => nearest_in_blocks::<Four<f64, false>, RowsInLanes<f64, 10>>(parts),
@@ -164,7 +164,7 @@ fn wide_narrow_and_plain_vectors_find_the_same_and_bound_it() {
         let rows = Rows::new(&values, d).unwrap();
         let packed = |width: usize| {
             let (mut panels, names) = (Panels::default(), (0..k as u32).collect::<Vec<_>>());
-            let norms = |k: u32| centres.panels.minus_half_norms[k as usize];
+            let norms = |k: u32| centres.minus_half_norms[k as usize];
             panels.pack_by(width, &centres.offsets, d, &names, norms);
             panels
         };
