@@ -13,15 +13,7 @@ pub(super) const LARGEST_BLOCK: usize = 32;
 pub(super) const FAR: usize = 1 << 15;
 
 /// More than the roundings of a root, a product and a number made narrower.
-const ROOT_ROUNDING: f64 = 2.0 * f32::EPSILON as f64;
-
-/// No less than the distance with this square, and no more.
-pub(super) fn at_least(square: f64) -> f32 {
-    (square.sqrt() * (1.0 + ROOT_ROUNDING)) as f32 + f32::MIN_POSITIVE
-}
-pub(super) fn at_most(square: f64) -> f32 {
-    ((square.sqrt() * (1.0 - ROOT_ROUNDING)) as f32 - f32::MIN_POSITIVE).clamp(0.0, f32::MAX)
-}
+pub(super) const ROOT_ROUNDING: f64 = 2.0 * f32::EPSILON as f64;
 
 /// Where the rows of a block begin. Lanes beyond the last row repeat it.
 pub(super) type Places = [usize; LARGEST_BLOCK];
@@ -30,7 +22,7 @@ pub(super) type Places = [usize; LARGEST_BLOCK];
 pub(super) struct Block<'a, T> {
     /// How many of them are asked for; lanes of the others may hold anything.
     pub n_rows: usize,
-    /// Whole vectors of columns can be read from every place.
+    /// Vectors of columns can be read from every place, as far as rows go.
     pub values: &'a [T],
     pub places: &'a Places,
     /// The rows of the next block, where it pays to ask for them before they are looked at.
@@ -229,6 +221,7 @@ impl<'a, T: Real> Ahead<'a, T> {
     }
 
     /// Of as many rows behind these of the block, in this one or the next.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn of_next_group(block: &Block<'a, T>, rows: Range<usize>, columns: usize) -> Self {
         let (values, places) = match block.next {

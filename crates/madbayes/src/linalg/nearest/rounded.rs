@@ -4,8 +4,9 @@
 //! numbers without any rounding. By the triangle inequality |x - c| differs from |y - b| by at most e_x + e_c: where the nearest
 //! centre is nearer than the next by more than twice that, it is the nearest. The other rows are measured again with all their digits.
 
+use super::blocks::ROOT_ROUNDING;
 #[cfg(target_arch = "x86_64")]
-use super::{FrozenCentres, NO_LABEL, Reach, Search, SomeCentres, blocks, whole_numbers::Whole};
+use super::{FrozenCentres, NO_LABEL, Reach, Search, SomeCentres, whole_numbers::Whole};
 use super::{MOST_TURNED_COLUMNS, WIDE_PANELS};
 use crate::data::Real;
 
@@ -15,7 +16,7 @@ const LARGEST: f64 = 32767.0;
 /// What scores stay below, so that no sum of 32 bits runs over; a little less, for what rounding adds to lengths.
 const LARGEST_SCORE: f64 = 0.98 * 2147483648.0;
 
-/// Names of centres stand in the last bits of scores, where they must be lost in rounding.
+/// Names of centres stand in the last bits of scores: so few that these tell distances well enough without.
 const MOST_CENTRES: usize = 4096;
 
 /// Fewer centres, or products, are not worth the rounding.
@@ -66,7 +67,7 @@ impl RoundedCentres {
         }
         let length = |centre: &[f64]| centre.iter().map(|c| c * c).sum::<f64>().sqrt();
         let longest = offsets.chunks_exact(d).map(length).fold(0.0, f64::max);
-        if !LENGTHS.contains(&longest) {
+        if !LENGTHS.contains(&longest) || offsets.iter().any(|c| !c.is_finite()) {
             return None;
         }
         let widest = offsets.iter().fold(0.0, |widest: f64, c| widest.max(c.abs()));
@@ -134,8 +135,8 @@ impl RoundedPanels {
 pub(super) struct Rounding {
     /// What rows are multiplied with.
     pub scale: f32,
-    /// Squared length of rounded rows that no score of theirs can run over with.
-    pub longest: i32,
+    /// Squared length of rounded rows up to which none of their scores can run over.
+    pub largest_norm: i32,
     /// One unit of a squared length of a row, and of a score, times two.
     pub unit_of_norms: f32,
     pub unit_of_scores: f32,
@@ -167,7 +168,7 @@ impl Rounding {
         let starts = panels.half_norms.iter().map(|norm| (-norm / unit).round_ties_even() as i32);
         Some(Rounding {
             scale: scale as f32,
-            longest: (scale * longest).powi(2) as i32,
+            largest_norm: (scale * longest).powi(2) as i32,
             unit_of_norms: (1.0 / (scale * scale)) as f32,
             unit_of_scores: (2.0 * unit) as f32,
             moved: (1.0001 * moved) as f32,
@@ -194,6 +195,14 @@ pub(super) fn longest<'a, T: Real>(rows: impl Iterator<Item = &'a [T]>, minus_re
     rows.map(squared).fold(0.0, f64::max).sqrt()
 }
 
+/// No less than the distance with this square, and no more.
+fn at_least(square: f64) -> f32 {
+    (square.sqrt() * (1.0 + ROOT_ROUNDING)) as f32 + f32::MIN_POSITIVE
+}
+fn at_most(square: f64) -> f32 {
+    ((square.sqrt() * (1.0 - ROOT_ROUNDING)) as f32 - f32::MIN_POSITIVE).clamp(0.0, f32::MAX)
+}
+
 #[cfg(target_arch = "x86_64")]
 impl<T: Real> FrozenCentres<T> {
     /// Rounds a search, where that pays.
@@ -203,6 +212,11 @@ impl<T: Real> FrozenCentres<T> {
         minus_reference: &'a [T],
     ) -> Option<Whole<'a, T>> {
         let (rounded, all) = self.rounded.as_ref()?;
+        let d = self.n_columns;
+        assert!(
+            search.rows.n_columns() == d && minus_reference.len() == d,
+            "rows, reference and centres have the same columns"
+        );
         let panels = search.some.map_or(all, |some| &some.rounded);
         let n_rows = search.numbers.map_or(search.rows.n_rows(), <[u32]>::len);
         let count = search.some.map_or(self.n_centres(), SomeCentres::count);
@@ -239,8 +253,8 @@ impl<T: Real> FrozenCentres<T> {
                 let (label, least, next) = self.nearest_in_float64(row, search.reference, names);
                 labels[n] = label;
                 if let Some(Reach { nearest, others }) = &mut reach {
-                    nearest[n] = blocks::at_least(least);
-                    others[n] = if least == next { 0.0 } else { blocks::at_most(next) };
+                    nearest[n] = at_least(least);
+                    others[n] = if least == next { 0.0 } else { at_most(next) };
                 }
             }
             return;

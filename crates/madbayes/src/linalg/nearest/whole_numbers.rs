@@ -25,6 +25,9 @@ pub(super) fn available() -> bool {
     is_x86_feature_detected!("avx512vnni")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
 }
 
 /// What is searched, and how it is rounded.
@@ -44,7 +47,7 @@ struct Best {
 
 impl<T: Real> Whole<'_, T> {
     /// Notes the nearest centre of each row, as its number among those searched, and how far it and the others are. Returns the rows that remain
-    /// in doubt, by their number in the search; of them nothing is known.
+    /// in doubt, by their number in the search; of them nothing is known, and their label is 0.
     ///
     /// # Safety
     /// Only where the instructions are [`available`].
@@ -67,6 +70,7 @@ impl<T: Real> Whole<'_, T> {
         for first_row in (0..n_rows).step_by(BLOCK) {
             if first_row == TRIED * BLOCK && 2 * doubtful.len() > first_row {
                 doubtful.extend(first_row as u32..n_rows as u32);
+                labels[first_row..].fill(0);
                 break;
             }
             let places = next;
@@ -103,9 +107,14 @@ impl<T: Real> Whole<'_, T> {
     }
 
     /// Where the rows of a block begin; the last row again beyond it.
+    ///
+    /// # Panics
+    /// Where one of them is not among the rows.
     #[inline(always)]
     fn places(&self, first_row: usize, n_rows: usize, apart: usize) -> Places {
-        std::array::from_fn(|l| self.search.number((first_row + l).min(n_rows - 1)) * apart)
+        let numbers = std::array::from_fn(|l| self.search.number((first_row + l).min(n_rows - 1)));
+        assert!(numbers.iter().all(|number| *number < self.search.rows.n_rows()), "rows that are there");
+        numbers.map(|number: usize| number * apart)
     }
 
     /// Labels and distances of a block, and which of its rows are in doubt.
@@ -137,7 +146,7 @@ impl<T: Real> Whole<'_, T> {
             let lower = _mm512_sqrt_ps(_mm512_max_ps(_mm512_sub_ps(other, spare(other)), zero));
             let lower = _mm512_max_ps(_mm512_fmsub_ps(lower, below, moved), zero);
             let sure = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(lower, upper)
-                & _mm512_cmple_epi32_mask(norms[half], _mm512_set1_epi32(rounding.longest));
+                & _mm512_cmple_epi32_mask(norms[half], _mm512_set1_epi32(rounding.largest_norm));
             in_doubt |= u32::from(!sure) << (LANES * half);
             // The scores of rows that are too long say nothing.
             let label = _mm512_maskz_and_epi32(sure, names, best.first[half]);
