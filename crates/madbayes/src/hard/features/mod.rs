@@ -10,6 +10,7 @@ mod goal;
 mod gray;
 mod learned;
 mod least_squares;
+mod moved;
 mod passes;
 mod plus_plus;
 mod polish;

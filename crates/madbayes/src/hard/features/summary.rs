@@ -1,6 +1,7 @@
 //! What a pass keeps of a chunk of rows: how Z'Z and Z'X change, |X|^2, and the row of largest residual.
 
-use super::along::{Moved, Turned, count_overlaps};
+use super::along::Turned;
+use super::moved::{Moved, count_overlaps};
 use super::row_problem::{RowProblem, RowSolver, Scratch};
 use crate::data::{Real, Rows};
 use crate::structure::Allocation;
