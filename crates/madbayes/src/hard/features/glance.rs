@@ -238,7 +238,8 @@ impl<V: Vector<Number = f32>> Group<'_, V> {
             let (margin, residual) = unsafe { self.judge(&bits) };
             margins.copy_from_slice(&margin[..words.len()]);
             residuals.copy_from_slice(&residual[..words.len()]);
-            if margins.iter().filter(|m| !(**m > 0.0)).count() * 8 <= words.len() {
+            let sure = margins.iter().filter(|margin| **margin > 0.0).count();
+            if (words.len() - sure) * 8 <= words.len() {
                 return;
             }
         }

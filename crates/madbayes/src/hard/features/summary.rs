@@ -165,7 +165,8 @@ impl Summary {
             } else {
                 for (place, margin) in margins.iter_mut().enumerate() {
                     *margin = SHRUNK * (*margin - used);
-                    if !(*margin > 0.0) {
+                    let lasts = *margin > 0.0;
+                    if !lasts {
                         room.places.push(place as u32);
                     }
                 }

@@ -53,7 +53,7 @@ fn check<T: Real>(x: &[T], a: &[f64], k: usize, d: usize, words: &mut [u64]) -> 
     for (i, place) in places.iter().enumerate() {
         let rest = residual(a, &x[*place as usize * d..][..d], words[i]);
         assert!(f64::from(residuals[i]) >= dot(&rest, &rest), "K = {k}, D = {d}: a residual is larger than it may be");
-        if !(margins[i] > 0.0) {
+        if margins[i] <= 0.0 {
             assert_eq!(words[i], before[i], "rows in doubt stay as they are");
             continue;
         }
