@@ -182,6 +182,13 @@ impl<'a, T: Real> Rows<'a, T> {
         Rows { values: &self.values[place(start)..place(end)], ..*self }
     }
 
+    /// Some of the rows, by their numbers, one behind the other in a place of their own.
+    pub(crate) fn gathered<'b>(&self, numbers: &[u32], place: &'b mut Vec<T>) -> Rows<'b, T> {
+        place.clear();
+        numbers.iter().for_each(|n| place.extend_from_slice(self.row(*n as usize)));
+        Rows { values: place, n_columns: self.n_columns, apart: self.n_columns }
+    }
+
     /// All rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [T]> + use<'a, T> {
         let rows = *self;

@@ -176,117 +176,11 @@ unsafe fn square<W: Vector<Number = f64>>(x: &[f64]) -> f64 {
     (parts[0] + parts[1]) + (parts[2] + parts[3]) + tail.iter().map(|x| x * x).sum::<f64>()
 }
 
-/// Adds rows to sums of theirs, K x D: where `after` has a feature that `before` has not, the row is added to its sum,
-/// where it is the other way round subtracted.
-pub(super) struct Moved<'a, T> {
-    pub rows: Rows<'a, T>,
-    /// The features of each row, in as many words as they take.
-    pub before: &'a [u64],
-    pub after: &'a [u64],
-    pub sums: &'a mut [f64],
-}
-
-impl<T: Real> Moved<'_, T> {
-    /// Adds them.
-    pub fn add(self) {
-        on_this_processor(self);
-    }
-}
-
-impl<T: Real> Kernel for Moved<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
-        let d = self.rows.n_columns();
-        let stride = self.after.len() / self.rows.n_rows();
-        let words = self.before.chunks_exact(stride).zip(self.after.chunks_exact(stride));
-        for (row, (before, after)) in self.rows.iter().zip(words) {
-            for (word, (before, after)) in before.iter().zip(after).enumerate() {
-                let mut left = before ^ after;
-                while left != 0 {
-                    let bit = left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let sign = if after >> bit & 1 == 1 { 1.0 } else { -1.0 };
-                    let sum = &mut self.sums[(word * 64 + bit) * d..][..d];
-                    sum.iter_mut().zip(row).for_each(|(s, &x)| *s += sign * x.into());
-                }
-            }
-        }
-    }
-}
-
-/// Adds to Z'Z, K x K, what rows change that had the features `before` and have those `after`: of 256 rows at a time each
-/// feature is four words of bits, and two features have as many rows in common as both have bits.
-pub(super) fn count_overlaps(before: &[u64], after: &[u64], k: usize, products: &mut [f64]) {
-    on_this_processor(Overlaps { before, after, k, products });
-}
-
-struct Overlaps<'a> {
-    before: &'a [u64],
-    after: &'a [u64],
-    k: usize,
-    products: &'a mut [f64],
-}
-
-impl Kernel for Overlaps<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
-        let k = self.k;
-        let stride = k.div_ceil(64);
-        let (mut columns, mut counts) = (vec![[0u64; 4]; stride * 64], vec![0i64; k * k]);
-        for (before, after) in self.before.chunks(256 * stride).zip(self.after.chunks(256 * stride)) {
-            if before == after {
-                continue;
-            }
-            for (words, sign) in [(before, -1), (after, 1)] {
-                if words.iter().all(|word| *word == 0) {
-                    continue;
-                }
-                turn(words, stride, k.min(64), &mut columns);
-                for i in 0..k {
-                    for j in 0..=i {
-                        let common = (0..4).map(|w| i64::from((columns[i][w] & columns[j][w]).count_ones()));
-                        counts[i * k + j] += sign * common.sum::<i64>();
-                    }
-                }
-            }
-        }
-        for i in 0..k {
-            for j in 0..k {
-                self.products[i * k + j] += counts[i.max(j) * k + i.min(j)] as f64;
-            }
-        }
-    }
-}
-
-/// Words of up to 256 rows as words of features, of which the first `used` of each word are.
-#[inline(always)]
-fn turn(words: &[u64], stride: usize, used: usize, columns: &mut [[u64; 4]]) {
-    columns.fill([0; 4]);
-    for (quarter, words) in words.chunks(64 * stride).enumerate() {
-        for word in 0..stride {
-            let mut turned = [0u64; 64];
-            for (row, words) in words.chunks_exact(stride).enumerate() {
-                for (bit, turned) in turned[..used].iter_mut().enumerate() {
-                    *turned |= (words[word] >> bit & 1) << row;
-                }
-            }
-            for (column, turned) in columns[word * 64..].iter_mut().zip(turned) {
-                column[quarter] = turned;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::linalg::dot;
     use crate::random::{Stream, stream};
-    use crate::structure::Allocation;
     use rand::RngExt;
 
     #[test]
@@ -312,34 +206,6 @@ mod tests {
                     for i in 0..k {
                         assert!((c[i * n + row] - dot(x, &a[i * d..(i + 1) * d])).abs() < 1e-13, "{n} {d} {k}");
                     }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn sums_and_overlaps_follow_rows_that_change() {
-        let mut rng = stream(2, Stream::Simulation);
-        for (n, d, k) in [(1, 1, 1), (70, 6, 5), (300, 3, 70)] {
-            let x: Vec<f32> = (0..n * d).map(|_| rng.random::<f32>() - 0.5).collect();
-            let rows = Rows::new(&x, d).unwrap();
-            let mut random = || Allocation::from_bools(n, k, (0..n * k).map(|_| rng.random::<bool>()));
-            let (mut none, mut before, mut after) = (Allocation::new(n, k), random(), random());
-            let (mut sums, mut products) = (vec![0.0; k * d], vec![0.0; k * k]);
-            for (before, after) in [(&mut none, &mut before.clone()), (&mut before, &mut after)] {
-                let (before, after) = (before.words_mut(), after.words_mut());
-                Moved { rows, before, after, sums: &mut sums }.add();
-                count_overlaps(before, after, k, &mut products);
-            }
-            for i in 0..k {
-                for j in 0..k {
-                    let common = (0..n).filter(|row| after.get(*row, i) && after.get(*row, j)).count();
-                    assert_eq!(products[i * k + j], common as f64);
-                }
-                for j in 0..d {
-                    let on = (0..n).filter(|row| after.get(*row, i));
-                    let sum: f64 = on.map(|row| f64::from(x[row * d + j])).sum();
-                    assert!((sums[i * d + j] - sum).abs() < 1e-12);
                 }
             }
         }

@@ -4,7 +4,7 @@
 use super::FeatureGoal;
 use super::least_squares::independent;
 use super::row_problem::RowSolver;
-use super::summary::{BLOCK, FrozenComponents, Summary};
+use super::summary::{Asked, BLOCK, FrozenComponents, Kept, Summary};
 use crate::data::{Data, Real, Rows};
 use crate::linalg::dot;
 use crate::parallel::Workers;
@@ -36,12 +36,23 @@ pub(super) struct State {
     pub components: Vec<f64>,
     /// Z'Z and Z'X.
     pub summary: Summary,
+    /// What a pass leaves for the next while only components change.
+    pub known: Option<Known>,
     /// |X - Z A|_F^2; infinite before the first pass.
     pub loss: f64,
     /// The objective after every pass.
     pub trace: Vec<f64>,
     pub converged: bool,
     pub stopped: bool,
+}
+
+/// By how much the features of every row were the best when components were as they are here.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    frozen: FrozenComponents,
+    margins: Vec<f32>,
+    /// How long the residuals of each chunk may be.
+    residuals: Vec<f32>,
 }
 
 impl State {
@@ -52,6 +63,7 @@ impl State {
             allocation: Allocation::new(n_rows, k),
             components,
             summary: Summary::new(k, n_columns),
+            known: None,
             loss: f64::INFINITY,
             trace: Vec::new(),
             converged: false,
@@ -97,19 +109,22 @@ impl<T: Real> Run<'_, T> {
 
     /// One pass; how many rows, or features, changed.
     pub fn pass(&self, state: &mut State) -> ControlFlow<(), usize> {
-        let before = self.goal.objective(state.loss, state.k());
+        let (before, k) = (self.goal.objective(state.loss, state.k()), state.k());
         self.assign(state)?;
+        let known = state.known.take();
         let mut changed = state.summary.changed;
-        let penalty = self.goal.penalty();
-        let room = penalty > 0.0 && self.goal.cap(self.data.n_rows()) > state.k();
         // Rows seen at once cannot see each other's new features: only the one of largest residual gets one.
-        if let Some((_, row)) = state.summary.far.filter(|far| room && far.0 > penalty) {
+        if let Some((_, row)) = state.summary.far {
             state.summary.open(&state.allocation, row, self.data.rows().row(row));
             state.allocation.push();
             state.allocation.set(row, state.k() - 1, true);
             changed += 1;
         }
-        changed += self.take(state);
+        let dropped = self.take(state);
+        if state.summary.far.is_none() && dropped == 0 && state.k() == k {
+            state.known = known;
+        }
+        changed += dropped;
         self.grow_missing(state)?;
         let objective = self.goal.objective(state.loss, state.k());
         debug_assert!(
@@ -121,44 +136,67 @@ impl<T: Real> Run<'_, T> {
         ControlFlow::Continue(changed)
     }
 
+    /// What a squared residual must exceed to be worth a feature.
+    fn price(&self, k: usize) -> f64 {
+        let penalty = self.goal.penalty();
+        if penalty > 0.0 && self.goal.cap(self.data.n_rows()) > k { penalty } else { f64::INFINITY }
+    }
+
     /// Every row's problem once; the components stay as they are.
     pub fn assign(&self, state: &mut State) -> ControlFlow<()> {
-        let frozen = FrozenComponents::new(&state.components, state.k(), self.data.n_columns(), self.solver);
-        let scanned = self.scan(state, |summary, rows, first, words| summary.solve(rows, first, words, &frozen))?;
+        let (k, n) = (state.k(), self.data.n_rows());
+        let frozen = FrozenComponents::new(&state.components, k, self.data.n_columns(), self.solver);
+        let mut known = state.known.take();
+        let drift = known.as_ref().and_then(|known| frozen.drift_from(&known.frozen));
+        let (mut margins, mut residuals) = match known.take().filter(|_| drift.is_some()) {
+            Some(known) => (known.margins, known.residuals),
+            None => (vec![0.0; if frozen.tells_margins() { n } else { 0 }], vec![0.0; self.data.n_chunks()]),
+        };
+        let (drift, squares) = (drift.as_ref(), state.summary.square == 0.0);
+        let asked = Asked { frozen: &frozen, drift, price: self.price(k), squares };
+        let see = |summary: &mut Summary, rows: Rows<T>, first, kept: Kept| summary.solve(rows, first, kept, &asked);
+        let scanned = self.scan(&mut state.allocation, &mut margins, &mut residuals, see)?;
         state.summary.follow(scanned);
+        state.known = frozen.tells_margins().then_some(Known { frozen, margins, residuals });
         ControlFlow::Continue(())
     }
 
     /// Z'Z and Z'X from nothing.
     fn add_up(&self, state: &mut State) -> ControlFlow<()> {
-        state.summary = self.scan(state, |summary, rows, _, words| summary.add(rows, words))?;
+        let see = |summary: &mut Summary, rows: Rows<T>, _, kept: Kept| summary.add(rows, kept.words);
+        state.summary = self.scan(&mut state.allocation, &mut [], &mut vec![0.0; self.data.n_chunks()], see)?;
+        state.known = None;
         ControlFlow::Continue(())
     }
 
-    /// `see(summary, rows, first row, words)` for every chunk; the summaries merged in their order.
+    /// `see(summary, rows, first row, what is kept of them)` for every chunk; the summaries merged in their order.
     fn scan(
         &self,
-        state: &mut State,
-        see: impl Fn(&mut Summary, Rows<T>, usize, &mut [u64]) + Sync + Send,
+        allocation: &mut Allocation,
+        mut margins: &mut [f32],
+        residuals: &mut [f32],
+        see: impl Fn(&mut Summary, Rows<T>, usize, Kept) + Sync + Send,
     ) -> ControlFlow<(), Summary> {
-        let (k, d, chunks) = (state.k(), self.data.n_columns(), self.data.n_chunks());
-        let stride = state.allocation.stride();
-        let mut words = state.allocation.words_mut();
+        let (k, d, chunks) = (allocation.n_features(), self.data.n_columns(), self.data.n_chunks());
+        let stride = allocation.stride();
+        let (mut words, has_margins) = (allocation.words_mut(), !margins.is_empty());
         let mut total = Summary::new(k, d);
         let wave = (HELD / (k * (k + d) + 1)).clamp(16, chunks.max(16));
-        for first in (0..chunks).step_by(wave) {
-            let mut parts = Vec::with_capacity(wave);
-            for chunk in first..chunks.min(first + wave) {
-                let (start, end) = self.data.chunk(chunk);
-                let part;
-                (part, words) = words.split_at_mut((end - start) * stride);
-                parts.push(part);
+        for (wave, residuals) in residuals.chunks_mut(wave).enumerate().map(|(i, part)| (i * wave, part)) {
+            let mut parts = Vec::with_capacity(residuals.len());
+            for (i, residual) in residuals.iter_mut().enumerate() {
+                let (start, end) = self.data.chunk(wave + i);
+                let (own, own_margins);
+                (own, words) = words.split_at_mut((end - start) * stride);
+                (own_margins, margins) = margins.split_at_mut(if has_margins { end - start } else { 0 });
+                parts.push(Kept { words: own, margins: own_margins, residual });
             }
-            let summaries = self.workers.map_mut(&mut parts, |i, words| {
+            let summaries = self.workers.map_mut(&mut parts, |i, kept| {
                 self.watch.step(&Step::Chunk).is_continue().then(|| {
-                    let (start, end) = self.data.chunk(first + i);
+                    let (start, end) = self.data.chunk(wave + i);
                     let mut summary = Summary::new(k, d);
-                    see(&mut summary, self.data.rows().slice(start, end), start, words);
+                    let Kept { words, margins, residual } = kept;
+                    see(&mut summary, self.data.rows().slice(start, end), start, Kept { words, margins, residual });
                     summary
                 })
             });

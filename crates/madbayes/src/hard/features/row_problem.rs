@@ -65,6 +65,29 @@ pub(super) struct RowProblem {
     code: Option<GrayCode>,
 }
 
+/// What bounds the gain of flips.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    /// G, K x K.
+    pub gram: &'a [f64],
+    /// G^-1 but for the jitter, K x K.
+    pub inverse: &'a [f64],
+    /// G - diag(floor) is positive semidefinite.
+    pub floor: &'a [f64],
+    /// Rows that are the best by more than this are found whatever they are looked for by.
+    pub need: f64,
+}
+
+/// What of a block of rows is solved by itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Rest {
+    /// Rows of the block that are not among these, and those of them that change.
+    pub others: usize,
+    pub changed: usize,
+    /// Whether some row of the block has features.
+    pub seen: bool,
+}
+
 /// Numbers of one row, kept from row to row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
@@ -135,9 +158,40 @@ impl RowProblem {
         }
     }
 
+    /// Bounds on what flips gain, where rows are solved exactly and these are known.
+    pub fn bounds(&self) -> Option<Bounds<'_>> {
+        let Self { gram, inverse, floor, .. } = self;
+        (self.solver == RowSolver::Exact && !inverse.is_empty()).then_some(Bounds {
+            gram,
+            inverse,
+            floor,
+            need: 4.0 * (self.slack + self.least),
+        })
+    }
+
+    /// Finds the bounds where they were not needed so far.
+    pub fn find_bounds(&mut self) {
+        if self.code.is_some() && self.inverse.is_empty() {
+            self.prepare_search(self.slack / self.k as f64);
+        }
+    }
+
     /// Lowers z'Gz - 2c'z for every row of a block from what it is. `c` is column after column: one number
     /// per row for each feature. How many rows changed.
     pub fn solve_block(&self, c: &[f64], words: &mut [u64], costs: &mut [f64], scratch: &mut Scratch) -> usize {
+        let seen = words.iter().any(|z| *z != 0);
+        self.solve_rest(c, words, costs, Rest { seen, ..Rest::default() }, scratch)
+    }
+
+    /// The same for some rows of a block: what becomes of each does not depend on which the others are.
+    pub fn solve_rest(
+        &self,
+        c: &[f64],
+        words: &mut [u64],
+        costs: &mut [f64],
+        rest: Rest,
+        scratch: &mut Scratch,
+    ) -> usize {
         let (k, n, stride) = (self.k, costs.len(), self.k.div_ceil(64));
         let mut changed = 0;
         if let Some(code) = &self.code {
@@ -162,13 +216,13 @@ impl RowProblem {
             sure.resize(n, false);
             if self.solver == RowSolver::Exact {
                 // Rows without features cost nothing, and are taken for what no one has looked at yet.
-                if words.iter().any(|z| *z != 0) {
+                if rest.seen {
                     self.screen(c, words, costs, &mut sure);
                 } else {
                     costs.fill(0.0);
                 }
                 // Many rows to solve: as in a first pass. Rounded least squares are often the best at once.
-                if sure.iter().filter(|s| !**s).count() > n / 8 {
+                if sure.iter().filter(|s| !**s).count() + rest.changed > (n + rest.others) / 8 {
                     changed += self.try_rounded(c, words, costs, &mut sure, scratch);
                 }
             }

@@ -1,7 +1,13 @@
 //! What a pass keeps of a chunk of rows: how Z'Z and Z'X change, |X|^2, and the row of largest residual.
 
-use super::along::{Moved, Turned, count_overlaps};
-use super::row_problem::{RowProblem, RowSolver, Scratch};
+#[cfg(test)]
+mod tests;
+
+use super::along::Turned;
+use super::drift::Drift;
+use super::glance::{Glance, Glanced};
+use super::moved::{Moved, count_overlaps};
+use super::row_problem::{Rest, RowProblem, RowSolver, Scratch};
 use crate::data::{Real, Rows};
 use crate::structure::Allocation;
 use faer::linalg::matmul::matmul;
@@ -9,6 +15,10 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 /// Rows worked on at once: few enough to stay in the cache.
 pub(super) const BLOCK: usize = 256;
+
+/// What float32 may lose of a margin from pass to pass, and what is added to lengths.
+const SHRUNK: f32 = 1.0 - 1e-6;
+const ROUND: f32 = 1.0 + 1e-6;
 
 /// Sums over rows.
 #[derive(Debug, Clone)]
@@ -23,8 +33,56 @@ pub(super) struct Summary {
     pub square: f64,
     /// Rows whose features changed.
     pub changed: usize,
-    /// The largest squared residual from the frozen components, and its row; the first of equals.
+    /// The largest squared residual from the frozen components above the price of a feature, and its row; the first of equals.
     pub far: Option<(f64, usize)>,
+}
+
+/// What is kept of the rows of a chunk from pass to pass.
+pub(super) struct Kept<'a> {
+    /// Their features.
+    pub words: &'a mut [u64],
+    /// By how much these are the best, as [`super::glance`] has it; empty where nothing tells.
+    pub margins: &'a mut [f32],
+    /// How long the longest residual of rows with a margin may be.
+    pub residual: &'a mut f32,
+}
+
+/// What a pass asks of all rows.
+pub(super) struct Asked<'a> {
+    pub frozen: &'a FrozenComponents,
+    /// How far components have moved since margins were found; none where there are no margins.
+    pub drift: Option<&'a Drift>,
+    /// Rows of larger squared residual count as far.
+    pub price: f64,
+    /// Whether |X|^2 is to be found.
+    pub squares: bool,
+}
+
+/// Room for a block of rows.
+#[derive(Default)]
+struct Room<T> {
+    /// Rows to look at, and those of them that are left to float64.
+    places: Vec<u32>,
+    doubtful: Vec<u32>,
+    before: Vec<u64>,
+    words: Vec<u64>,
+    margins: Vec<f32>,
+    residuals: Vec<f32>,
+    rows: Vec<T>,
+    c: Vec<f64>,
+    costs: Vec<f64>,
+    squares: Vec<f64>,
+    scratch: Scratch,
+    /// The largest squared residual of rows with a margin so far, at most.
+    residual: f32,
+    /// Whether float32 has left few enough rows in doubt.
+    worthwhile: bool,
+}
+
+impl<T: Real> Room<T> {
+    fn new() -> Self {
+        Room { worthwhile: true, ..Room::default() }
+    }
 }
 
 impl Summary {
@@ -48,7 +106,8 @@ impl Summary {
     pub fn follow(&mut self, scanned: Summary) {
         self.products.iter_mut().zip(&scanned.products).for_each(|(t, p)| *t += p);
         self.sums.iter_mut().zip(&scanned.sums).for_each(|(t, p)| *t += p);
-        (self.square, self.changed, self.far) = (scanned.square, scanned.changed, scanned.far);
+        self.square += scanned.square;
+        (self.changed, self.far) = (scanned.changed, scanned.far);
     }
 
     /// Of these features only, in this order.
@@ -80,36 +139,144 @@ impl Summary {
         self.k += 1;
     }
 
-    /// Solves the problem of every row of a chunk, and adds what that changes.
-    pub fn solve<T: Real>(&mut self, rows: Rows<T>, first_row: usize, words: &mut [u64], frozen: &FrozenComponents) {
-        let (k, stride) = (self.k, self.k.div_ceil(64));
-        let most = BLOCK.min(rows.n_rows());
-        let mut c = vec![0.0; most * k];
-        let (mut costs, mut squares) = (vec![0.0; most], vec![0.0; most]);
-        let mut before = Vec::with_capacity(most * stride);
-        let mut scratch = Scratch::default();
+    /// Solves the problem of every row of a chunk whose features are not surely the best still, and adds what that changes.
+    pub fn solve<T: Real>(&mut self, rows: Rows<T>, first_row: usize, kept: Kept, asked: &Asked) {
+        let Kept { words, margins, residual } = kept;
+        let stride = self.k.div_ceil(64);
+        // What margins have lost, and how long residuals may be of rows that nobody looks at.
+        let (mut used, mut longest) = (f32::INFINITY, 0.0f32);
+        if let Some(drift) = asked.drift {
+            longest = drift.lengthened(*residual);
+            used = if f64::from(longest).powi(2) > asked.price { f32::INFINITY } else { drift.of(*residual) };
+        }
+        let (mut squares, mut room, mut read) = (vec![0.0; BLOCK.min(rows.n_rows())], Room::new(), 0);
         for start in (0..rows.n_rows()).step_by(BLOCK) {
             let end = (start + BLOCK).min(rows.n_rows());
-            let n = end - start;
-            let rows = rows.slice(start, end);
-            let words = &mut words[start * stride..end * stride];
-            let (c, costs, squares) = (&mut c[..n * k], &mut costs[..n], &mut squares[..n]);
-            frozen.components.along(rows, c, squares);
-            before.clear();
-            before.extend_from_slice(words);
-            let changed = if k > 0 { frozen.problem.solve_block(c, words, costs, &mut scratch) } else { 0 };
-            if changed > 0 {
-                self.changed += changed;
-                self.replace(rows, &before, words);
+            let block = rows.slice(start, end);
+            if asked.squares {
+                let squares = &mut squares[..end - start];
+                Turned::new(&[], 0, self.d).along(block, &mut [], squares);
+                squares.iter().for_each(|square| self.square += square);
             }
-            for i in 0..n {
-                self.square += squares[i];
-                let residual = squares[i] + costs[i];
-                if self.far.is_none_or(|far| residual > far.0) {
-                    self.far = Some((residual, first_row + start + i));
+            let margins = if margins.is_empty() { &mut [] } else { &mut margins[start..end] };
+            room.places.clear();
+            if used.is_infinite() || margins.is_empty() {
+                room.places.extend(0..(end - start) as u32);
+            } else {
+                for (place, margin) in margins.iter_mut().enumerate() {
+                    *margin = SHRUNK * (*margin - used);
+                    let lasts = *margin > 0.0;
+                    if !lasts {
+                        room.places.push(place as u32);
+                    }
                 }
             }
+            if !room.places.is_empty() {
+                read += room.places.len();
+                let words = &mut words[start * stride..end * stride];
+                self.solve_some(block, first_row + start, words, margins, asked, &mut room);
+            }
         }
+        let seen = ROUND * room.residual.sqrt();
+        *residual = if read == rows.n_rows() { seen } else { longest.max(seen) };
+    }
+
+    /// The rows of a block that are to be looked at: in float32 and, where that leaves doubt, in float64.
+    fn solve_some<T: Real>(
+        &mut self,
+        rows: Rows<T>,
+        first_row: usize,
+        words: &mut [u64],
+        margins: &mut [f32],
+        asked: &Asked,
+        room: &mut Room<T>,
+    ) {
+        room.before.clear();
+        room.before.extend_from_slice(words);
+        let mut rest = Rest { others: rows.n_rows(), changed: 0, seen: words.iter().any(|z| *z != 0) };
+        room.doubtful.clear();
+        match asked.frozen.glance.as_ref().filter(|_| room.worthwhile) {
+            None => room.doubtful.extend_from_slice(&room.places),
+            Some(glance) => {
+                let n = room.places.len();
+                room.words.clear();
+                room.words.extend(room.places.iter().map(|place| words[*place as usize]));
+                room.margins.resize(n, 0.0);
+                room.residuals.resize(n, 0.0);
+                let glanced = Glanced {
+                    words: &mut room.words,
+                    margins: &mut room.margins,
+                    residuals: &mut room.residuals,
+                    seen: rest.seen,
+                };
+                glance.at(rows, &room.places, glanced);
+                let price = self.far.map_or(asked.price, |far| far.0.max(asked.price));
+                for (i, &place) in room.places.iter().enumerate() {
+                    let at = place as usize;
+                    if room.margins[i] > 0.0 && f64::from(room.residuals[i]) <= price {
+                        rest.changed += usize::from(words[at] != room.words[i]);
+                        words[at] = room.words[i];
+                        margins[at] = room.margins[i];
+                        room.residual = room.residual.max(room.residuals[i]);
+                    } else {
+                        room.doubtful.push(place);
+                    }
+                }
+                room.worthwhile = room.doubtful.len() * 4 <= n * 3;
+            }
+        }
+        rest.others -= room.doubtful.len();
+        let mut changed = rest.changed;
+        if !room.doubtful.is_empty() {
+            for &place in &room.doubtful {
+                margins.get_mut(place as usize).into_iter().for_each(|margin| *margin = 0.0);
+            }
+            changed += self.decide(rows, first_row, words, asked, rest, room);
+        }
+        if changed > 0 {
+            self.changed += changed;
+            let before = std::mem::take(&mut room.before);
+            self.replace(rows, &before, words);
+            room.before = before;
+        }
+    }
+
+    /// The doubtful rows of a block in float64; how many changed.
+    fn decide<T: Real>(
+        &mut self,
+        rows: Rows<T>,
+        first_row: usize,
+        words: &mut [u64],
+        asked: &Asked,
+        rest: Rest,
+        room: &mut Room<T>,
+    ) -> usize {
+        let (n, k, stride) = (room.doubtful.len(), self.k, self.k.div_ceil(64));
+        room.c.resize(n * k, 0.0);
+        room.costs.clear();
+        room.costs.resize(n, 0.0);
+        room.squares.resize(n, 0.0);
+        let some = if n == rows.n_rows() { rows } else { rows.gathered(&room.doubtful, &mut room.rows) };
+        asked.frozen.components.along(some, &mut room.c, &mut room.squares);
+        let mut changed = 0;
+        if k > 0 {
+            room.words.clear();
+            for &place in &room.doubtful {
+                room.words.extend_from_slice(&words[place as usize * stride..(place as usize + 1) * stride]);
+            }
+            let problem = &asked.frozen.problem;
+            changed = problem.solve_rest(&room.c, &mut room.words, &mut room.costs, rest, &mut room.scratch);
+            for (&place, word) in room.doubtful.iter().zip(room.words.chunks_exact(stride)) {
+                words[place as usize * stride..(place as usize + 1) * stride].copy_from_slice(word);
+            }
+        }
+        for (i, &place) in room.doubtful.iter().enumerate() {
+            let residual = room.squares[i] + room.costs[i];
+            if residual > self.far.map_or(asked.price, |far| far.0) {
+                self.far = Some((residual, first_row + place as usize));
+            }
+        }
+        changed
     }
 
     /// Adds rows that had no features.
@@ -130,9 +297,15 @@ impl Summary {
 }
 
 /// Components as a pass sees them.
+#[derive(Debug, Clone)]
 pub(super) struct FrozenComponents {
+    /// K x D.
+    values: Vec<f64>,
+    d: usize,
     components: Turned,
     problem: RowProblem,
+    /// None where float32 tells nothing.
+    glance: Option<Glance>,
 }
 
 impl FrozenComponents {
@@ -140,7 +313,22 @@ impl FrozenComponents {
     pub fn new(components: &[f64], k: usize, d: usize, solver: RowSolver) -> Self {
         let mut gram = vec![0.0; k * k];
         multiply(&mut gram, k, k, components, components, d);
-        FrozenComponents { components: Turned::new(components, k, d), problem: RowProblem::new(gram, k, solver) }
+        let mut problem = RowProblem::new(gram, k, solver);
+        problem.find_bounds();
+        let glance = Glance::new(components, d, &problem);
+        FrozenComponents { values: components.to_vec(), d, components: Turned::new(components, k, d), problem, glance }
+    }
+
+    /// Whether a pass tells by how much features are the best.
+    pub fn tells_margins(&self) -> bool {
+        self.glance.is_some()
+    }
+
+    /// How far these have moved from others; none where margins say nothing.
+    pub fn drift_from(&self, before: &FrozenComponents) -> Option<Drift> {
+        let comparable = self.tells_margins() && before.tells_margins() && self.values.len() == before.values.len();
+        let (bounds, known) = (self.problem.bounds()?, before.problem.bounds()?);
+        comparable.then(|| Drift::between((&before.values, known), (&self.values, bounds), self.d))
     }
 }
 
