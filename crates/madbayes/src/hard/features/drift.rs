@@ -9,6 +9,22 @@ use crate::linalg::dot;
 /// What is added for rounding.
 const ROUND: f64 = 1.0 + 1e-6;
 
+/// A margin as it is kept for a row, in two bytes: never more than it was, and none where it is not above 0.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Margin(u16);
+
+impl Margin {
+    /// The upper half of a float32, which is at most 1/128 less.
+    pub fn at_most(margin: f32) -> Margin {
+        Margin(if margin > 0.0 { (margin.to_bits() >> 16) as u16 } else { 0 })
+    }
+
+    /// What is kept.
+    pub fn get(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+}
+
 /// How far components have moved.
 #[derive(Debug, Clone)]
 pub(super) struct Drift {
@@ -66,6 +82,17 @@ mod tests {
     use crate::hard::features::glance::{Glance, Glanced};
     use crate::random::{Stream, stream};
     use rand::RngExt;
+
+    #[test]
+    fn margins_are_kept_without_gain_and_with_little_loss() {
+        for margin in [1e-30, 0.3, 1.0, 1.999_999_9, 77.7, 1e30, f32::MAX] {
+            let kept = Margin::at_most(margin).get();
+            assert!(kept <= margin && kept >= margin * (1.0 - 1.0 / 128.0), "{margin} {kept}");
+        }
+        for none in [0.0, -0.0, -1.0, f32::NEG_INFINITY, f32::NAN] {
+            assert_eq!(Margin::at_most(none).get(), 0.0);
+        }
+    }
 
     #[test]
     fn rows_whose_margin_outlasts_the_drift_are_the_best_still() {

@@ -2,6 +2,7 @@
 //! A = (Z'Z)^-1 Z'X (Broderick 2013, Alg. 1 and 4). No pass raises the objective. Z'Z and Z'X follow the rows that change.
 
 use super::FeatureGoal;
+use super::drift::Margin;
 use super::least_squares::independent;
 use super::row_problem::RowSolver;
 use super::summary::{Asked, BLOCK, FrozenComponents, Kept, Summary};
@@ -13,7 +14,7 @@ use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
 /// Numbers of the summaries that are held at once: bounds the memory of a pass, and has no influence on its result.
-const HELD: usize = 1 << 20;
+const HELD: usize = 1 << 17;
 
 /// The share of its terms that must be left of a loss for their difference to say what it is.
 const LEFT: f64 = 1e-4;
@@ -50,7 +51,7 @@ pub(super) struct State {
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     frozen: FrozenComponents,
-    margins: Vec<f32>,
+    margins: Vec<Margin>,
     /// How long the residuals of each chunk may be.
     residuals: Vec<f32>,
 }
@@ -150,7 +151,9 @@ impl<T: Real> Run<'_, T> {
         let drift = known.as_ref().and_then(|known| frozen.drift_from(&known.frozen));
         let (mut margins, mut residuals) = match known.take().filter(|_| drift.is_some()) {
             Some(known) => (known.margins, known.residuals),
-            None => (vec![0.0; if frozen.tells_margins() { n } else { 0 }], vec![0.0; self.data.n_chunks()]),
+            None => {
+                (vec![Margin::default(); if frozen.tells_margins() { n } else { 0 }], vec![0.0; self.data.n_chunks()])
+            }
         };
         let (drift, squares) = (drift.as_ref(), state.summary.square == 0.0);
         let asked = Asked { frozen: &frozen, drift, price: self.price(k), squares };
@@ -173,7 +176,7 @@ impl<T: Real> Run<'_, T> {
     fn scan(
         &self,
         allocation: &mut Allocation,
-        mut margins: &mut [f32],
+        mut margins: &mut [Margin],
         residuals: &mut [f32],
         see: impl Fn(&mut Summary, Rows<T>, usize, Kept) + Sync + Send,
     ) -> ControlFlow<(), Summary> {

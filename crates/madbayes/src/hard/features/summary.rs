@@ -4,7 +4,7 @@
 mod tests;
 
 use super::along::Turned;
-use super::drift::Drift;
+use super::drift::{Drift, Margin};
 use super::glance::{Glance, Glanced};
 use super::moved::{Moved, count_overlaps};
 use super::row_problem::{Rest, RowProblem, RowSolver, Scratch};
@@ -42,7 +42,7 @@ pub(super) struct Kept<'a> {
     /// Their features.
     pub words: &'a mut [u64],
     /// By how much these are the best, as [`super::glance`] has it; empty where nothing tells.
-    pub margins: &'a mut [f32],
+    pub margins: &'a mut [Margin],
     /// How long the longest residual of rows with a margin may be.
     pub residual: &'a mut f32,
 }
@@ -164,8 +164,8 @@ impl Summary {
                 room.places.extend(0..(end - start) as u32);
             } else {
                 for (place, margin) in margins.iter_mut().enumerate() {
-                    *margin = SHRUNK * (*margin - used);
-                    let lasts = *margin > 0.0;
+                    *margin = Margin::at_most(SHRUNK * (margin.get() - used));
+                    let lasts = margin.get() > 0.0;
                     if !lasts {
                         room.places.push(place as u32);
                     }
@@ -187,7 +187,7 @@ impl Summary {
         rows: Rows<T>,
         first_row: usize,
         words: &mut [u64],
-        margins: &mut [f32],
+        margins: &mut [Margin],
         asked: &Asked,
         room: &mut Room<T>,
     ) {
@@ -216,7 +216,7 @@ impl Summary {
                     if room.margins[i] > 0.0 && f64::from(room.residuals[i]) <= price {
                         rest.changed += usize::from(words[at] != room.words[i]);
                         words[at] = room.words[i];
-                        margins[at] = room.margins[i];
+                        margins[at] = Margin::at_most(room.margins[i]);
                         room.residual = room.residual.max(room.residuals[i]);
                     } else {
                         room.doubtful.push(place);
@@ -229,7 +229,7 @@ impl Summary {
         let mut changed = rest.changed;
         if !room.doubtful.is_empty() {
             for &place in &room.doubtful {
-                margins.get_mut(place as usize).into_iter().for_each(|margin| *margin = 0.0);
+                margins.get_mut(place as usize).into_iter().for_each(|margin| *margin = Margin::default());
             }
             changed += self.decide(rows, first_row, words, asked, rest, room);
         }

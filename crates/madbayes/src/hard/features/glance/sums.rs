@@ -2,7 +2,7 @@
 
 use super::LANES;
 use crate::data::Real;
-use crate::linalg::{LINE, Vector};
+use crate::linalg::{LINE, Vector, fetch};
 
 /// The most rows side by side.
 pub(super) const SIDE: usize = 2 * LANES;
@@ -100,7 +100,7 @@ pub(super) unsafe fn sums_with<'a, T: Real, V: Vector<Number = f32>, const P: us
         for i in 0..side {
             if let Some(row) = ahead(i) {
                 for line in (0..d * size_of::<T>()).step_by(LINE) {
-                    <T::Plain as Vector>::fetch(row.as_ptr().byte_add(line));
+                    fetch(row.as_ptr().byte_add(line));
                 }
             }
             for _ in i * d / side..(i + 1) * d / side {

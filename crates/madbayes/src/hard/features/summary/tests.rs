@@ -17,7 +17,7 @@ struct Left {
 /// Passes over the rows with components that move; with margins, or in float64 alone. How many rows had margins in the end.
 fn passes<T: Real>(x: &[T], d: usize, all: &[Vec<f64>], price: f64, margins: bool) -> (Vec<Left>, usize) {
     let (n, k) = (x.len() / d, all[0].len() / d);
-    let (mut words, mut kept, mut residual) = (vec![0; n], vec![0.0; n], 0.0f32);
+    let (mut words, mut kept, mut residual) = (vec![0; n], vec![Margin::default(); n], 0.0f32);
     let mut total = Summary::new(k, d);
     let mut before: Option<FrozenComponents> = None;
     let mut left = Vec::new();
@@ -38,7 +38,7 @@ fn passes<T: Real>(x: &[T], d: usize, all: &[Vec<f64>], price: f64, margins: boo
         left.push(Left { words: words.clone(), products, sums, square: total.square, far });
         before = Some(frozen);
     }
-    (left, kept.iter().filter(|margin| **margin > 0.0).count())
+    (left, kept.iter().filter(|margin| margin.get() > 0.0).count())
 }
 
 #[test]
