@@ -221,8 +221,8 @@ impl RowProblem {
                 } else {
                     costs.fill(0.0);
                 }
-                // Many rows to solve: as in a first pass. Rounded least squares are often the best at once.
-                if sure.iter().filter(|s| !**s).count() + rest.changed > (n + rest.others) / 8 {
+                // Many rows to solve, as in a first pass, or none with features. Rounded least squares are often the best at once.
+                if !rest.seen || sure.iter().filter(|s| !**s).count() + rest.changed > (n + rest.others) / 8 {
                     changed += self.try_rounded(c, words, costs, &mut sure, scratch);
                 }
             }

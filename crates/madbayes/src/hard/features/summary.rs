@@ -222,7 +222,10 @@ impl Summary {
                         room.doubtful.push(place);
                     }
                 }
-                room.worthwhile = room.doubtful.len() * 4 <= n * 3;
+                // The few rows that are left in later passes say nothing of the others.
+                if n >= BLOCK / 4 {
+                    room.worthwhile = room.doubtful.len() * 4 <= n * 3;
+                }
             }
         }
         rest.others -= room.doubtful.len();

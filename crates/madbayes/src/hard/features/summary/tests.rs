@@ -97,3 +97,19 @@ fn rows_in_float32_doubt_are_decided_in_float64() {
     }
     assert!(with_margin > 4_000, "only {with_margin} rows have margins: hardly anything is tested");
 }
+
+#[test]
+fn a_tie_among_rows_without_features_ends_as_in_float64_alone() {
+    // Two features alone explain a row equally well, and rounded least squares begin with both; all other rows are 0.
+    let (k, n) = (9, 40);
+    let mut components = vec![0.0; k * k];
+    (2..k).for_each(|i| components[i * k + i] = 3.0);
+    components[..2].copy_from_slice(&[2.0, 1.0]);
+    components[k..k + 2].copy_from_slice(&[1.0, 2.0]);
+    let mut x = vec![0.0f32; n * k];
+    x[7 * k..7 * k + 2].copy_from_slice(&[2.0, 2.0]);
+    let [(with, some), (without, none)] =
+        [true, false].map(|margins| passes(&x, k, &[components.clone()], f64::INFINITY, margins));
+    assert!(some >= n - 1 && none == 0);
+    assert_eq!(with[0].words, without[0].words);
+}
