@@ -245,16 +245,7 @@ impl<V: Vector<Number = f32>> Group<'_, V> {
         }
         // Many in doubt: as in a first pass. Rounded least squares are often the best at once.
         // SAFETY: as above.
-        let (margin, residual) = unsafe {
-            self.round(&mut bits);
-            self.judge(&bits)
-        };
-        let mut own = [0u32; LANES];
-        for (i, bits) in bits[..k].iter().enumerate() {
-            for l in 0..LANES {
-                own[l] |= (bits[l] as u32) << i;
-            }
-        }
+        let (own, (margin, residual)) = unsafe { (self.round(&mut bits), self.judge(&bits)) };
         for l in 0..words.len() {
             if margin[l] > 0.0 {
                 (words[l], margins[l], residuals[l]) = (u64::from(own[l]), margin[l], residual[l]);
@@ -262,26 +253,32 @@ impl<V: Vector<Number = f32>> Group<'_, V> {
         }
     }
 
-    /// G^-1 c, rounded to 0 or 1.
+    /// G^-1 c, rounded to 0 or 1; the same as words of bits.
     ///
     /// # Safety
     /// As above.
     #[inline(always)]
-    unsafe fn round(&self, bits: &mut Bits) {
+    unsafe fn round(&self, bits: &mut Bits) -> [u32; LANES] {
         let (k, inverse) = (self.glance.k, &self.glance.inverse);
         assert!(k <= EXACT && inverse.len() == k * k);
+        let mut words = [0; LANES];
         // SAFETY: the caller vouches for the instructions; lanes are no fewer than a vector has, and K x K numbers are there.
         unsafe {
+            let mut word = V::splat(0.0);
             for i in 0..k {
                 let mut solved = V::splat(0.0);
                 for j in 0..k {
                     let c = V::load(self.c[j].as_ptr().add(self.at));
                     solved = c.multiply_add(V::splat(*inverse.get_unchecked(i * k + j)), solved);
                 }
-                let half = V::splat(0.5);
-                solved.where_greater(half, V::splat(1.0), V::splat(0.0)).store(bits[i].as_mut_ptr());
+                let rounded = solved.where_greater(V::splat(0.5), V::splat(1.0), V::splat(0.0));
+                rounded.store(bits[i].as_mut_ptr());
+                // Up to 24 bits are a whole number in float32.
+                word = rounded.multiply_add(V::splat((1u32 << i) as f32), word);
             }
+            word.store_whole(words.as_mut_ptr());
         }
+        words
     }
 
     /// The margin of every row with these bits, and at most how large its squared residual is.

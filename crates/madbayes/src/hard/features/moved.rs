@@ -1,16 +1,25 @@
 //! How Z'Z and Z'X follow rows whose features change.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, Lanes, Vector, on_this_processor};
+use crate::linalg::{Kernel, on_this_processor};
 
-/// Rows that are added at once, in float64: few enough for the cache.
-const TOGETHER: usize = 32;
+/// Features that share a table, and the patterns of bits they may have.
+const BITS: usize = 5;
+const PATTERNS: usize = 1 << BITS;
 
-/// The most features whose sums stay in registers.
-const MOST: usize = 12;
+/// Tables that are filled at once, and columns of a table: few enough for the nearest cache.
+const TABLES: usize = 2;
+const SLICE: usize = 64;
+
+/// What a table costs before the first row, and each row of it, in rows added to the sum of one feature.
+const EMPTY: usize = 64;
+const ROW: usize = 2;
 
 /// Adds rows to sums of theirs, K x D: where `after` has a feature that `before` has not, the row is added to its sum,
 /// where it is the other way round subtracted.
+///
+/// Many rows are added pattern by pattern: to one number in a table for each five features, not to that of each feature. What
+/// has a bit set is then the sum of the patterns that have it.
 pub(super) struct Moved<'a, T> {
     pub rows: Rows<'a, T>,
     /// The features of each row, in as many words as they take.
@@ -31,65 +40,56 @@ impl<T: Real> Kernel for Moved<'_, T> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
-        // SAFETY: this kernel runs with WIDE and FUSED, which is all that their vectors need.
-        unsafe {
-            if WIDE {
-                self.panels::<<f64 as Lanes>::Wide>(MOST);
-            } else if FUSED {
-                self.panels::<<f64 as Lanes>::Narrow>(MOST / 2);
-            } else {
-                self.panels::<<f64 as Lanes>::Plain>(MOST / 2);
+        let Moved { rows, before, after, sums } = self;
+        let (k, d) = (sums.len() / rows.n_columns(), rows.n_columns());
+        let stride = after.len() / rows.n_rows();
+        let (mut changed, mut flips) = (Vec::with_capacity(rows.n_rows()), 0);
+        for row in 0..rows.n_rows() {
+            let different = (row * stride..(row + 1) * stride).map(|at| (before[at] ^ after[at]).count_ones());
+            let different: u32 = different.sum();
+            if different > 0 {
+                changed.push(row);
+                flips += different as usize;
             }
         }
-    }
-}
-
-impl<T: Real> Moved<'_, T> {
-    /// Some rows that change after the other, with a panel of no more features than `most` after the other.
-    ///
-    /// # Safety
-    /// Only in a kernel that runs with the instructions of V.
-    #[inline(always)]
-    unsafe fn panels<V: Vector<Number = f64>>(self, most: usize) {
-        let d = self.rows.n_columns();
-        let (k, stride) = (self.sums.len() / d, self.after.len() / self.rows.n_rows());
-        let width = k.div_ceil(k.div_ceil(most)).next_multiple_of(2);
-        let changes = |row: &usize| {
-            let at = row * stride..(row + 1) * stride;
-            self.before[at.clone()] != self.after[at]
-        };
-        let mut changed = (0..self.rows.n_rows()).filter(changes);
-        let mut wide = vec![0.0; TOGETHER * d];
-        let (mut some, mut signs) = ([0; TOGETHER], [[0.0; MOST]; TOGETHER]);
-        loop {
-            let mut n = 0;
-            some.iter_mut().zip(&mut changed).for_each(|(some, row)| (*some, n) = (row, n + 1));
-            for (wide, row) in wide.chunks_exact_mut(d).zip(&some[..n]) {
-                wide.iter_mut().zip(self.rows.row(*row)).for_each(|(w, &x)| *w = x.into());
-            }
-            for (panel, sums) in self.sums.chunks_mut(width * d).enumerate() {
-                for (signs, row) in signs.iter_mut().zip(&some[..n]) {
-                    let of = |words: &[u64]| window(&words[row * stride..(row + 1) * stride], panel * width);
-                    let (before, after) = (of(self.before), of(self.after));
-                    for i in 0..MOST {
-                        signs[i] = f64::from((after >> i & 1) as i32 - (before >> i & 1) as i32);
-                    }
-                }
-                let rows = &wide[..n * d];
-                // SAFETY: the caller vouches for the instructions.
-                unsafe {
-                    match width {
-                        2 => add_signed::<V, 2>(rows, &signs[..n], sums, d),
-                        4 => add_signed::<V, 4>(rows, &signs[..n], sums, d),
-                        6 => add_signed::<V, 6>(rows, &signs[..n], sums, d),
-                        8 => add_signed::<V, 8>(rows, &signs[..n], sums, d),
-                        10 => add_signed::<V, 10>(rows, &signs[..n], sums, d),
-                        _ => add_signed::<V, 12>(rows, &signs[..n], sums, d),
+        let of = |row: usize| (&before[row * stride..(row + 1) * stride], &after[row * stride..(row + 1) * stride]);
+        let together = BITS * TABLES;
+        if flips < k.div_ceil(together) * (EMPTY + ROW * changed.len()) {
+            for row in changed {
+                let (before, after) = of(row);
+                for feature in 0..k {
+                    let has = |words: &[u64]| words[feature / 64] >> (feature % 64) & 1 == 1;
+                    if has(before) != has(after) {
+                        let sign = if has(after) { 1.0 } else { -1.0 };
+                        let sum = &mut sums[feature * d..(feature + 1) * d];
+                        sum.iter_mut().zip(rows.row(row)).for_each(|(sum, &x)| *sum += sign * Into::<f64>::into(x));
                     }
                 }
             }
-            if n < TOGETHER {
-                return;
+            return;
+        }
+        let mut patterns = Vec::with_capacity(changed.len());
+        let mut tables = [[[0.0; SLICE]; PATTERNS]; TABLES];
+        for (panel, sums) in sums.chunks_mut(together * d).enumerate() {
+            patterns.clear();
+            patterns.extend(changed.iter().map(|&row| {
+                let (before, after) = of(row);
+                let (before, after) = (window(before, panel * together), window(after, panel * together));
+                (row, after & !before, before & !after)
+            }));
+            for first in (0..d).step_by(SLICE) {
+                let last = d.min(first + SLICE);
+                tables.as_flattened_mut().iter_mut().for_each(|table| table.fill(0.0));
+                for &(row, gained, lost) in &patterns {
+                    let row = &rows.row(row)[first..last];
+                    add_signed(row, gained, 1.0, &mut tables);
+                    if lost > 0 {
+                        add_signed(row, lost, -1.0, &mut tables);
+                    }
+                }
+                for (table, sums) in tables.iter_mut().zip(sums.chunks_mut(BITS * d)) {
+                    take_apart(table, sums, d, first);
+                }
             }
         }
     }
@@ -97,52 +97,43 @@ impl<T: Real> Moved<'_, T> {
 
 /// The bits from one on, as many as a panel may have; 0 beyond the last.
 #[inline(always)]
-fn window(words: &[u64], first: usize) -> u32 {
+fn window(words: &[u64], first: usize) -> usize {
     let (word, bit) = (first / 64, first % 64);
     let next = words.get(word + 1).map_or(0, |next| *next);
-    ((u128::from(next) << 64 | u128::from(words[word])) >> bit) as u32
+    ((u128::from(next) << 64 | u128::from(words[word])) >> bit) as usize & ((1 << (BITS * TABLES)) - 1)
 }
 
-/// Adds each row to each of up to P sums with its sign, which is 1, 0 or -1: no product is rounded.
-///
-/// # Safety
-/// Only in a kernel that runs with the instructions of V.
+/// Adds a row, with its sign, to what rows of its pattern have in each of the tables.
 #[inline(always)]
-unsafe fn add_signed<V: Vector<Number = f64>, const P: usize>(
-    rows: &[f64],
-    signs: &[[f64; MOST]],
-    sums: &mut [f64],
-    d: usize,
-) {
-    let (k, step) = (sums.len() / d, 2 * V::LANES);
-    let whole = d / step * step;
-    assert!(rows.len() == signs.len() * d && k <= P && P <= MOST);
-    // SAFETY: the caller vouches for the instructions; two vectors begin at each step of whole ones, in rows and in sums.
-    unsafe {
-        for first in (0..whole).step_by(step) {
-            let mut totals = [[V::splat(0.0); 2]; P];
-            for p in 0..P.min(k) {
-                let sum = sums.as_ptr().add(p * d + first);
-                totals[p] = [V::load(sum), V::load(sum.add(V::LANES))];
-            }
-            for (row, signs) in rows.chunks_exact(d).zip(signs) {
-                let x = row.as_ptr().add(first);
-                let x = [V::load(x), V::load(x.add(V::LANES))];
-                for p in 0..P {
-                    let sign = V::splat(signs[p]);
-                    totals[p] = [x[0].multiply_add(sign, totals[p][0]), x[1].multiply_add(sign, totals[p][1])];
-                }
-            }
-            for p in 0..P.min(k) {
-                let sum = sums.as_mut_ptr().add(p * d + first);
-                totals[p][0].store(sum);
-                totals[p][1].store(sum.add(V::LANES));
-            }
+fn add_signed<T: Real>(row: &[T], pattern: usize, sign: f64, tables: &mut [[[f64; SLICE]; PATTERNS]; TABLES]) {
+    let [low, high] = tables;
+    let (low, high) = (&mut low[pattern % PATTERNS], &mut high[pattern >> BITS]);
+    // Whole slices have a length that the compiler knows.
+    if let Ok(row) = <&[T; SLICE]>::try_from(row) {
+        for j in 0..SLICE {
+            let x = sign * Into::<f64>::into(row[j]);
+            low[j] += x;
+            high[j] += x;
+        }
+    } else {
+        for (j, &x) in row.iter().enumerate() {
+            let x = sign * x.into();
+            low[j] += x;
+            high[j] += x;
         }
     }
-    for (row, signs) in rows.chunks_exact(d).zip(signs) {
-        for (sums, sign) in sums.chunks_exact_mut(d).zip(signs) {
-            sums[whole..].iter_mut().zip(&row[whole..]).for_each(|(sum, x)| *sum += sign * x);
+}
+
+/// Adds to the columns of each feature from `first` on the patterns that have it, the last bit first: without it, a pattern is one of
+/// those before.
+#[inline(always)]
+fn take_apart(table: &mut [[f64; SLICE]; PATTERNS], sums: &mut [f64], d: usize, first: usize) {
+    for bit in (0..sums.len() / d).rev() {
+        let (without, with) = table.split_at_mut(1 << bit);
+        let sum = &mut sums[bit * d + first..d.min(first + SLICE) + bit * d];
+        for (without, with) in without.iter_mut().zip(with) {
+            sum.iter_mut().zip(&*with).for_each(|(sum, x)| *sum += x);
+            without.iter_mut().zip(with).for_each(|(without, x)| *without += *x);
         }
     }
 }
