@@ -4,7 +4,7 @@
 use super::least_squares::independent;
 use super::row_problem::{RowProblem, RowSolver, Scratch};
 use super::summary::add_product;
-use crate::linalg::dot;
+use crate::linalg::{Kernel, dot, on_this_processor};
 use crate::structure::{Allocation, ones};
 use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::matmul};
 use std::borrow::Cow;
@@ -53,22 +53,43 @@ impl Products {
 
     /// S v, by S itself or by X (X'v), whichever is less work.
     pub fn image(&self, v: &[f64]) -> Vec<f64> {
-        let (n, d) = (self.n_rows, self.n_columns);
+        on_this_processor(Image { products: self, v })
+    }
+}
+
+struct Image<'a> {
+    products: &'a Products,
+    v: &'a [f64],
+}
+
+impl Kernel for Image<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
+        let Image { products, v } = self;
+        let (n, d) = (products.n_rows, products.n_columns);
         let mut image = vec![0.0; n];
-        match &self.inner {
+        match &products.inner {
             Some(inner) if n <= 2 * d => {
                 image.iter_mut().zip(inner.chunks_exact(n)).for_each(|(i, row)| *i = dot(row, v));
             }
             _ => {
                 let mut along = vec![0.0; d];
-                for (row, v) in self.values.chunks_exact(d).zip(v).filter(|(_, v)| **v != 0.0) {
-                    along.iter_mut().zip(row).for_each(|(a, x)| *a += v * x);
+                for (row, v) in products.values.chunks_exact(d).zip(v).filter(|(_, v)| **v != 0.0) {
+                    add(&mut along, *v, row);
                 }
-                image.iter_mut().zip(self.values.chunks_exact(d)).for_each(|(i, row)| *i = dot(row, &along));
+                image.iter_mut().zip(products.values.chunks_exact(d)).for_each(|(i, row)| *i = dot(row, &along));
             }
         }
         image
     }
+}
+
+/// to += by v.
+#[inline(always)]
+fn add(to: &mut [f64], by: f64, v: &[f64]) {
+    to.iter_mut().zip(v).for_each(|(to, v)| *to += by * v);
 }
 
 /// An allocation of at most 64 features with its products, kept up to date.
@@ -172,36 +193,7 @@ impl Core {
 
     /// Gives rows these features.
     fn set(&mut self, changes: &[(usize, u64)], products: &Products) {
-        let (n, k) = (self.rows.len(), self.k);
-        let flips: usize = changes.iter().map(|(row, bits)| (self.rows[*row] ^ bits).count_ones() as usize).sum();
-        // Column by column through X, or change by change by the rows of S.
-        let by_columns = products.inner.is_none() || flips > 2 * products.n_columns * k;
-        let mut moved = if by_columns { vec![0.0; k * n] } else { Vec::new() };
-        for &(row, bits) in changes {
-            let image = if by_columns { Cow::Borrowed(&[][..]) } else { products.row(row) };
-            for bit in ones(&[self.rows[row] ^ bits]) {
-                let sign = if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
-                self.bits[bit * n + row] += sign;
-                if by_columns {
-                    moved[bit * n + row] = sign;
-                } else {
-                    self.images[bit * n..(bit + 1) * n].iter_mut().zip(&*image).for_each(|(i, s)| *i += sign * s);
-                }
-            }
-            for (word, sign) in [(self.rows[row], -1.0), (bits, 1.0)] {
-                for i in ones(&[word]) {
-                    ones(&[word]).for_each(|j| self.overlaps[i * k + j] += sign);
-                }
-            }
-            self.rows[row] = bits;
-        }
-        if by_columns {
-            for (images, moved) in self.images.chunks_exact_mut(n).zip(moved.chunks_exact(n)) {
-                if moved.iter().any(|m| *m != 0.0) {
-                    images.iter_mut().zip(products.image(moved)).for_each(|(i, s)| *i += s);
-                }
-            }
-        }
+        on_this_processor(Change { core: self, changes, products });
     }
 
     /// M, Z'S Z and the loss; columns in the span of others go first.
@@ -294,12 +286,7 @@ impl Core {
 
     /// (I - P) v, P the projection on the columns of Z.
     fn residual(&self, v: &mut [f64]) {
-        let (n, k) = (self.rows.len(), self.k);
-        let along: Vec<f64> = (0..k).map(|i| dot(&self.bits[i * n..(i + 1) * n], v)).collect();
-        for i in 0..k {
-            let by: f64 = (0..k).map(|j| self.inverse[i * k + j] * along[j]).sum();
-            v.iter_mut().zip(&self.bits[i * n..(i + 1) * n]).for_each(|(v, b)| *v -= by * b);
-        }
+        on_this_processor(Residual { core: self, v });
     }
 
     /// Inner products of all residuals with the combination of residuals that `v` says: R R' v.
@@ -325,6 +312,71 @@ impl Core {
                 square.max(0.0)
             })
             .collect()
+    }
+}
+
+struct Residual<'a> {
+    core: &'a Core,
+    v: &'a mut [f64],
+}
+
+impl Kernel for Residual<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let (n, k) = (self.core.rows.len(), self.core.k);
+        let column = |i: usize| &self.core.bits[i * n..(i + 1) * n];
+        let along: Vec<f64> = (0..k).map(|i| dot(column(i), self.v)).collect();
+        for i in 0..k {
+            let by: f64 = (0..k).map(|j| self.core.inverse[i * k + j] * along[j]).sum();
+            add(self.v, -by, column(i));
+        }
+    }
+}
+
+struct Change<'a> {
+    core: &'a mut Core,
+    changes: &'a [(usize, u64)],
+    products: &'a Products,
+}
+
+impl Kernel for Change<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) {
+        let Change { core, changes, products } = self;
+        let (n, k) = (core.rows.len(), core.k);
+        let flips: usize = changes.iter().map(|(row, bits)| (core.rows[*row] ^ bits).count_ones() as usize).sum();
+        // Column by column through X, or change by change by the rows of S.
+        let by_columns = products.inner.is_none() || flips > 2 * products.n_columns * k;
+        let mut moved = if by_columns { vec![0.0; k * n] } else { Vec::new() };
+        for &(row, bits) in changes {
+            let image = if by_columns { Cow::Borrowed(&[][..]) } else { products.row(row) };
+            for bit in ones(&[core.rows[row] ^ bits]) {
+                let sign = if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                core.bits[bit * n + row] += sign;
+                if by_columns {
+                    moved[bit * n + row] = sign;
+                } else {
+                    add(&mut core.images[bit * n..(bit + 1) * n], sign, &image);
+                }
+            }
+            for (word, sign) in [(core.rows[row], -1.0), (bits, 1.0)] {
+                for i in ones(&[word]) {
+                    ones(&[word]).for_each(|j| core.overlaps[i * k + j] += sign);
+                }
+            }
+            core.rows[row] = bits;
+        }
+        if by_columns {
+            for (images, moved) in core.images.chunks_exact_mut(n).zip(moved.chunks_exact(n)) {
+                if moved.iter().any(|m| *m != 0.0) {
+                    add(images, 1.0, &products.image(moved));
+                }
+            }
+        }
     }
 }
 

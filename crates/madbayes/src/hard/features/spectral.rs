@@ -1,10 +1,11 @@
 //! The spectral start: 0/1 columns in the column space of the data (after Slawski, Hein & Lutsik 2013).
 
 use super::coordinates::Coordinates;
-use crate::linalg::dot;
+use crate::linalg::{Kernel, dot, on_this_processor};
 use crate::random::Rng;
 use crate::structure::Allocation;
 use rand::RngExt;
+use std::cmp::Ordering;
 
 /// The most features for which all 2^K - 1 patterns are looked at.
 const ALL_PATTERNS: usize = 14;
@@ -36,21 +37,24 @@ pub(super) fn columns_in_span(basis: &[Vec<f64>], rng: Option<&mut Rng>) -> Vec<
     }
     let rows = pivot_rows(basis, rng);
     let unit = columns_of_inverse(basis, &rows);
-    let mut candidates: Vec<(f64, Vec<bool>)> = promising(&unit)
+    let mut candidates: Vec<(f64, Vec<f64>)> = promising(&unit)
         .into_iter()
         .map(|pattern| {
             let mut column = vec![0.0; basis[0].len()];
             for (_, unit) in unit.iter().enumerate().filter(|(i, _)| pattern >> i & 1 == 1) {
                 column.iter_mut().zip(unit).for_each(|(c, u)| *c += u);
             }
-            refined(basis, column.iter().map(|v| *v > 0.5).collect())
+            refined(basis, column)
         })
         .collect();
-    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.partial_cmp(&b.1).unwrap_or(Ordering::Equal)));
     let mut chosen: Vec<Vec<bool>> = Vec::new();
     let mut directions: Vec<Vec<f64>> = Vec::new();
     // Units themselves come last: they complete the basis where too few candidates are independent.
-    let rest = unit.iter().map(|u| u.iter().map(|v| *v > 0.5).collect());
+    let rest = unit.into_iter().map(|mut column| {
+        round(&mut column);
+        column
+    });
     for column in candidates.into_iter().map(|c| c.1).chain(rest) {
         let mut direction = projected(basis, &column);
         let square = dot(&direction, &direction);
@@ -64,7 +68,7 @@ pub(super) fn columns_in_span(basis: &[Vec<f64>], rng: Option<&mut Rng>) -> Vec<
         if square > 0.0 && left > INDEPENDENT * square {
             direction.iter_mut().for_each(|d| *d /= left.sqrt());
             directions.push(direction);
-            chosen.push(column);
+            chosen.push(column.iter().map(|v| *v > 0.5).collect());
             if chosen.len() == k {
                 break;
             }
@@ -193,29 +197,53 @@ fn moved_error(column: &mut [f64], unit: &[f64], sign: f64) -> f64 {
 }
 
 /// The column projected onto the span and rounded again until it stays, with its squared distance from the span.
-fn refined(basis: &[Vec<f64>], mut column: Vec<bool>) -> (f64, Vec<bool>) {
-    let distance = |column: &[bool], along: &[f64]| column.iter().filter(|b| **b).count() as f64 - dot(along, along);
-    let mut along = projected(basis, &column);
-    let mut error = distance(&column, &along);
-    for _ in 0..10 {
-        let mut image = vec![0.0; column.len()];
-        for (by, vector) in along.iter().zip(basis) {
-            image.iter_mut().zip(vector).for_each(|(i, v)| *i += by * v);
+fn refined(basis: &[Vec<f64>], column: Vec<f64>) -> (f64, Vec<f64>) {
+    on_this_processor(Refined { basis, column })
+}
+
+struct Refined<'a> {
+    basis: &'a [Vec<f64>],
+    column: Vec<f64>,
+}
+
+impl Kernel for Refined<'_> {
+    type Output = (f64, Vec<f64>);
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> (f64, Vec<f64>) {
+        let Refined { basis, mut column } = self;
+        // Zeros and ones are their own squares.
+        let distance = |column: &[f64], along: &[f64]| dot(column, column) - dot(along, along);
+        round(&mut column);
+        let mut along = projected(basis, &column);
+        let mut error = distance(&column, &along);
+        for _ in 0..10 {
+            let mut next = vec![0.0; column.len()];
+            for (by, vector) in along.iter().zip(basis) {
+                next.iter_mut().zip(vector).for_each(|(i, v)| *i += by * v);
+            }
+            round(&mut next);
+            let next_along = projected(basis, &next);
+            let next_error = distance(&next, &next_along);
+            if next == column || next_error >= error || !next.contains(&1.0) {
+                break;
+            }
+            (column, along, error) = (next, next_along, next_error);
         }
-        let next: Vec<bool> = image.iter().map(|v| *v > 0.5).collect();
-        let next_along = projected(basis, &next);
-        let next_error = distance(&next, &next_along);
-        if next == column || next_error >= error || !next.contains(&true) {
-            break;
-        }
-        (column, along, error) = (next, next_along, next_error);
+        (error, column)
     }
-    (error, column)
+}
+
+/// To 0 or 1.
+#[inline(always)]
+fn round(column: &mut [f64]) {
+    column.iter_mut().for_each(|v| *v = if *v > 0.5 { 1.0 } else { 0.0 });
 }
 
 /// U'b.
-fn projected(basis: &[Vec<f64>], column: &[bool]) -> Vec<f64> {
-    basis.iter().map(|v| v.iter().zip(column).filter(|(_, on)| **on).map(|(v, _)| v).sum()).collect()
+#[inline(always)]
+fn projected(basis: &[Vec<f64>], column: &[f64]) -> Vec<f64> {
+    basis.iter().map(|v| dot(v, column)).collect()
 }
 
 #[cfg(test)]
