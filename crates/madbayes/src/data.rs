@@ -207,8 +207,18 @@ pub struct Data<'a, T> {
     total_weight: f64,
 }
 
-/// Rows per chunk of a scan: fixed, so that sums are formed in the same order whatever the number of threads.
+/// The most rows per chunk of a scan.
 pub const CHUNK: usize = 4096;
+
+/// The most numbers per chunk: of wide rows a chunk has fewer, so that threads end together.
+const NUMBERS_OF_CHUNK: usize = 1 << 19;
+const FEWEST_OF_CHUNK: usize = 256;
+
+/// Rows per chunk of a scan: a power of two that the number of columns alone decides, so that sums are formed in the same order
+/// whatever the number of threads.
+pub(crate) fn rows_of_chunk(n_columns: usize) -> usize {
+    1 << (NUMBERS_OF_CHUNK / n_columns).clamp(FEWEST_OF_CHUNK, CHUNK).ilog2()
+}
 
 impl<'a, T: Real> Data<'a, T> {
     /// Checks every value and finds the reference point (the column means).
@@ -371,12 +381,13 @@ impl<'a, T: Real> Data<'a, T> {
 
     /// Number of chunks in a scan.
     pub fn n_chunks(&self) -> usize {
-        self.n_rows().div_ceil(CHUNK)
+        self.n_rows().div_ceil(rows_of_chunk(self.n_columns()))
     }
 
     /// First row and one past the last row of a chunk.
     pub fn chunk(&self, index: usize) -> (usize, usize) {
-        (index * CHUNK, ((index + 1) * CHUNK).min(self.n_rows()))
+        let size = rows_of_chunk(self.n_columns());
+        (index * size, ((index + 1) * size).min(self.n_rows()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a hard clustering gives back, and what its centres say of any rows.
 
 use super::Goal;
-use crate::data::{CHUNK, Data, EitherData, Real, Rows};
+use crate::data::{Data, EitherData, Real, Rows, rows_of_chunk};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
 
@@ -68,9 +68,10 @@ pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64],
     let offsets = centres.iter().zip(reference.iter().cycle()).map(|(c, &r)| c - r.into()).collect();
     let frozen = FrozenCentres::new(offsets, rows.n_columns());
     let mut labels = vec![NO_LABEL; rows.n_rows()];
-    let mut parts: Vec<&mut [u32]> = labels.chunks_mut(CHUNK).collect();
+    let size = rows_of_chunk(rows.n_columns());
+    let mut parts: Vec<&mut [u32]> = labels.chunks_mut(size).collect();
     workers.map_mut(&mut parts, |i, part| {
-        frozen.nearest(rows.slice(i * CHUNK, i * CHUNK + part.len()), reference, part);
+        frozen.nearest(rows.slice(i * size, i * size + part.len()), reference, part);
     });
     labels
 }

@@ -4,7 +4,7 @@ use super::bounds::{Bound, down, up};
 use super::nearby::{NEIGHBOURS, Neighbourhoods};
 use super::tallies::{Carried, Tallies};
 use super::{Chunk, scan_parts};
-use crate::data::{CHUNK, Data, Real};
+use crate::data::{CHUNK, Data, Real, rows_of_chunk};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, on_this_processor};
 use crate::parallel::Workers;
 use crate::watch::Watch;
@@ -100,17 +100,18 @@ impl<T: Real> Assign<'_, T> {
         let Assign { data, centres, sought, penalty, workers, watch } = *self;
         let around = matches!(sought, Sought::Nearby).then(|| Neighbourhoods::new(centres, workers));
         let mut total = Changes::default();
-        let mut bounds = bounds.map(|bounds| bounds.chunks_mut(CHUNK));
+        let size = rows_of_chunk(data.n_columns());
+        let mut bounds = bounds.map(|bounds| bounds.chunks_mut(size));
         for (stretch, labels) in labels.chunks_mut(STRETCH).enumerate() {
             let first_row = stretch * STRETCH;
             let rows = data.rows().slice(first_row, first_row + labels.len());
             let known = around.as_ref().map_or_else(Vec::new, |a| a.nearest(rows, data.reference(), labels, workers));
             let bounds = || bounds.as_mut().and_then(Iterator::next);
-            let parts = labels.chunks_mut(CHUNK).zip(std::iter::repeat_with(bounds)).collect();
+            let parts = labels.chunks_mut(size).zip(std::iter::repeat_with(bounds)).collect();
             scan_parts(
                 data,
                 first_row,
-                CHUNK,
+                size,
                 parts,
                 workers,
                 watch,

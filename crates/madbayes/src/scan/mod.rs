@@ -13,7 +13,7 @@ pub(crate) use members::Members;
 pub(crate) use nearby::PAYS_FROM as NEARBY_PAYS_FROM;
 pub use tallies::Tallies;
 
-use crate::data::{CHUNK, Data, Real, Rows};
+use crate::data::{Data, Real, Rows, rows_of_chunk};
 use crate::linalg::{FrozenCentres, offset_squared_distance};
 use crate::parallel::Workers;
 use crate::watch::{Step, Watch};
@@ -50,8 +50,9 @@ pub fn scan<T: Real, S: Send, R: Send>(
     summarise: impl Fn(Chunk<T>, &mut [S]) -> R + Sync + Send,
     merge: impl FnMut(R) + Send,
 ) -> ControlFlow<()> {
-    let parts = row_state.chunks_mut(CHUNK).collect();
-    scan_parts(data, 0, CHUNK, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
+    let size = rows_of_chunk(data.n_columns());
+    let parts = row_state.chunks_mut(size).collect();
+    scan_parts(data, 0, size, parts, workers, watch, |chunk, part: &mut &mut [S]| summarise(chunk, part), merge)
 }
 
 /// The same from one row on with chunks of `size` rows, where the state of rows is already cut into one part for each of them.

@@ -21,7 +21,7 @@ pub(super) struct Neighbourhoods<'a, T> {
 impl<'a, T: Real> Neighbourhoods<'a, T> {
     pub fn new(centres: &'a FrozenCentres<T>, workers: &Workers) -> Self {
         let k = centres.n_centres();
-        let products = Products::new(centres.offsets(), centres.offset(0).len());
+        let products = Products::new(centres.offsets(), centres.offset(0).len(), workers);
         let names = workers.map(k, |own| {
             let mut others: Vec<(f64, u32)> = products.gaps(own).zip(0..).filter(|(_, j)| *j != own as u32).collect();
             // Of equally near ones the lowest numbers.
