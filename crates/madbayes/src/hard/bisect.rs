@@ -32,14 +32,30 @@ impl Bisection {
     /// Means of the rows that stay and of those that leave, relative to the reference point like that of all. Not kept: few splits
     /// are made of those that are found, and means of many columns take more memory than anything else that is known of them.
     pub fn means<T: Real>(&self, data: &Data<T>, mean: &[f64]) -> [Vec<f64>; 2] {
-        let mut leaver = vec![0.0; mean.len()];
-        for &row in &self.leaving {
-            add_offset_row(&mut leaver, data.rows().row(row as usize), data.reference(), data.weight(row as usize));
-        }
+        let mut leaver = on_this_processor(Sum { data, rows: &self.leaving });
         leaver.iter_mut().for_each(|sum| *sum /= self.weights[1]);
         let [stays, leaves] = self.weights;
         let stayer = mean.iter().zip(&leaver).map(|(mean, leaver)| mean + leaves / stays * (mean - leaver));
         [stayer.collect(), leaver]
+    }
+}
+
+/// sum w x of some rows, relative to the reference point.
+struct Sum<'a, T> {
+    data: &'a Data<'a, T>,
+    rows: &'a [u32],
+}
+
+impl<T: Real> Kernel for Sum<'_, T> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<f64> {
+        let mut sum = vec![0.0; self.data.n_columns()];
+        for row in self.rows.iter().map(|row| *row as usize) {
+            add_offset_row(&mut sum, self.data.rows().row(row), self.data.reference(), self.data.weight(row));
+        }
+        sum
     }
 }
 

@@ -199,7 +199,8 @@ impl<T: Real> Run<'_, T> {
             let (a, b) = (state.weights[i], state.weights[j]);
             a * b / (a + b) * gap
         };
-        let products = (state.k() >= MANY_CLUSTERS).then(|| Products::new(&state.offsets, state.n_columns));
+        let products =
+            (state.k() >= MANY_CLUSTERS).then(|| Products::new(&state.offsets, state.n_columns, self.workers));
         let partners = self.workers.map(state.k(), |i| {
             if self.watch.step(&Step::Chunk).is_break() {
                 return None;

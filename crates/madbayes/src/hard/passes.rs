@@ -379,10 +379,17 @@ impl<T: Real> Run<'_, T> {
     }
 }
 
-/// A number that tells one centre from another (FNV-1a over its bits).
+/// A number that tells one centre from another (FNV-1a over its bits, in several parts that need not wait for each other).
 fn fingerprint(offset: &[f64]) -> u64 {
-    let mix = |hash: u64, x: &f64| (hash ^ x.to_bits()).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-    offset.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+    let mix = |hash: u64, bits: u64| (hash ^ bits).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+    let (head, tail) = offset.as_chunks::<8>();
+    let mut parts = [0xcbf2_9ce4_8422_2325; 8];
+    for numbers in head {
+        for (part, x) in parts.iter_mut().zip(numbers) {
+            *part = mix(*part, x.to_bits());
+        }
+    }
+    parts.into_iter().chain(tail.iter().map(|x| x.to_bits())).fold(0, mix)
 }
 
 /// Rows that have a label, with it.

@@ -16,7 +16,7 @@ mod rows_in_lanes;
 #[cfg(target_arch = "x86_64")]
 mod whole_numbers;
 
-use super::distance::offset_squared_distance;
+use super::distance::{dot, offset_squared_distance};
 use super::processor::{Kernel, on_this_processor};
 use super::vector::Vector;
 use crate::data::{Real, Rows};
@@ -38,6 +38,9 @@ const WIDE_PANELS: [usize; 4] = [12, 10, 8, 6];
 /// Rows of more columns are not turned: to turn D numbers of a row is 1/K of the work of its products, to turn its K scores 1/D of it.
 /// Panels of whole vectors stay emptier than others then, which turning would cost as well where centres are few.
 const MOST_TURNED_COLUMNS: usize = 128;
+
+/// Columns of a panel that are packed together.
+const COLUMNS_PACKED: usize = 64;
 
 /// The width of the panels of `k` centres of `d` columns: a vector where rows are not turned, else what `k` centres fill best.
 fn panel_width<T: Real>(k: usize, d: usize) -> usize {
@@ -62,6 +65,28 @@ pub struct FrozenCentres<T> {
     exact: OnceLock<Panels<T>>,
 }
 
+/// -|c|^2/2 of centres as they are packed.
+struct MinusHalfNorms<'a, T> {
+    offsets: &'a [f64],
+    n_columns: usize,
+    of: PhantomData<T>,
+}
+
+impl<T: Real> Kernel for MinusHalfNorms<'_, T> {
+    type Output = Vec<T>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<T> {
+        let mut narrow = vec![0.0; self.n_columns];
+        let centres = self.offsets.chunks_exact(self.n_columns);
+        let norms = centres.map(|centre| {
+            narrow.iter_mut().zip(centre).for_each(|(to, c)| *to = T::from_f64(*c).into());
+            T::from_f64(-0.5 * dot(&narrow, &narrow))
+        });
+        norms.collect()
+    }
+}
+
 /// Centres column by column in panels, and -|c|^2/2 (minus infinity where a panel is filled up).
 #[derive(Debug, Clone, Default)]
 struct Panels<T> {
@@ -84,9 +109,13 @@ impl<T: Real> Panels<T> {
         self.width = width;
         self.values.resize(filled * d, T::default());
         for (panel, names) in self.values.chunks_exact_mut(width * d).zip(names.chunks(width)) {
-            for (i, &k) in names.iter().enumerate() {
-                let centre = &offsets[k as usize * d..(k as usize + 1) * d];
-                panel[i..].iter_mut().step_by(width).zip(centre).for_each(|(to, from)| *to = T::from_f64(*from));
+            // A few columns of one centre after the other: what is written stays near.
+            for first in (0..d).step_by(COLUMNS_PACKED) {
+                let panel = &mut panel[first * width..d.min(first + COLUMNS_PACKED) * width];
+                for (i, &k) in names.iter().enumerate() {
+                    let centre = &offsets[k as usize * d + first..(k as usize + 1) * d];
+                    panel[i..].iter_mut().step_by(width).zip(centre).for_each(|(to, from)| *to = T::from_f64(*from));
+                }
             }
         }
         self.minus_half_norms.clear();
@@ -145,11 +174,7 @@ impl<T: Real> FrozenCentres<T> {
             panels.pack(&rounded, n_columns, 0..(offsets.len() / n_columns) as u32);
             (rounded, panels)
         });
-        let minus_half_norm = |centre: &[f64]| {
-            let squares = centre.iter().map(|c| T::from_f64(*c).into()).fold(0.0, |sum, c| sum + c * c);
-            T::from_f64(-0.5 * squares)
-        };
-        let minus_half_norms = offsets.chunks_exact(n_columns).map(minus_half_norm).collect();
+        let minus_half_norms = on_this_processor(MinusHalfNorms { offsets: &offsets, n_columns, of: PhantomData });
         FrozenCentres { n_columns, offsets, rounded, minus_half_norms, exact: OnceLock::new() }
     }
 

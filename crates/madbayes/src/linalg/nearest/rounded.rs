@@ -5,6 +5,7 @@
 //! centre is nearer than the next by more than twice that, it is the nearest. The other rows are measured again with all their digits.
 
 use super::blocks::ROOT_ROUNDING;
+use super::{COLUMNS_PACKED, Kernel, dot, on_this_processor};
 #[cfg(target_arch = "x86_64")]
 use super::{FrozenCentres, NO_LABEL, Reach, Search, SomeCentres, whole_numbers::Whole};
 use super::{MOST_TURNED_COLUMNS, WIDE_PANELS};
@@ -25,7 +26,7 @@ const LEAST_WORK: usize = 512;
 
 /// Fewer rows are not worth it either; fewer rows in doubt are not worth that centres are packed for them.
 const FEWEST_ROWS: usize = 32;
-const FEWEST_PACKED: usize = 24;
+const FEWEST_PACKED: usize = 3;
 
 /// Rows that are looked at for how long rows are: so many, but no more than one in so many.
 const ROWS_FOR_LENGTHS: usize = 32;
@@ -65,40 +66,58 @@ impl RoundedCentres {
         if !pays(offsets.len() / d, d) {
             return None;
         }
-        let length = |centre: &[f64]| centre.iter().map(|c| c * c).sum::<f64>().sqrt();
-        let longest = offsets.chunks_exact(d).map(length).fold(0.0, f64::max);
-        if !LENGTHS.contains(&longest) || offsets.iter().any(|c| !c.is_finite()) {
-            return None;
-        }
-        let widest = offsets.iter().fold(0.0, |widest: f64, c| widest.max(c.abs()));
-        // Half of the digits of a score for the centres, where rows are about as long.
-        let scale = (LARGEST / widest).min(LARGEST_SCORE / (1.5 * LARGEST * longest));
-        let (n_pairs, unit) = (d.div_ceil(2), 1.0 / scale);
-        let mut rounded = RoundedCentres { scale, longest, n_pairs, ..RoundedCentres::default() };
-        for centre in offsets.chunks_exact(d) {
-            let (mut moved, mut norm) = (0.0, 0.0);
-            let mut round = |c: f64| {
-                // Behind numbers as large as this there is no room for a fraction, and the last bits are the number.
-                let shifted = c * scale + ROUNDS;
-                let rounded = (shifted - ROUNDS) * unit;
-                moved += (c - rounded) * (c - rounded);
-                norm += rounded * rounded;
-                shifted.to_bits() as u16 as u32
-            };
-            for pair in centre.chunks(2) {
-                let first = round(pair[0]);
-                let second = pair.get(1).map_or(0, |c| round(*c));
-                rounded.pairs.push((first | second << 16) as i32);
-            }
-            rounded.moved = rounded.moved.max(moved.sqrt());
-            rounded.half_norms.push(0.5 * norm);
-        }
-        Some(rounded)
+        on_this_processor(Round { offsets, d })
     }
 
     /// One centre.
     fn pairs(&self, k: u32) -> &[i32] {
         &self.pairs[k as usize * self.n_pairs..(k as usize + 1) * self.n_pairs]
+    }
+}
+
+/// Centres to be rounded.
+struct Round<'a> {
+    offsets: &'a [f64],
+    d: usize,
+}
+
+impl Kernel for Round<'_> {
+    type Output = Option<RoundedCentres>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<RoundedCentres> {
+        let Round { offsets, d } = self;
+        let (mut longest, mut widest): (f64, f64) = (0.0, 0.0);
+        for centre in offsets.chunks_exact(d) {
+            let square = dot(centre, centre);
+            if !square.is_finite() {
+                return None;
+            }
+            longest = longest.max(square.sqrt());
+            centre.iter().for_each(|c| widest = if c.abs() > widest { c.abs() } else { widest });
+        }
+        if !LENGTHS.contains(&longest) {
+            return None;
+        }
+        // Half of the digits of a score for the centres, where rows are about as long.
+        let scale = (LARGEST / widest).min(LARGEST_SCORE / (1.5 * LARGEST * longest));
+        let (n_pairs, unit) = (d.div_ceil(2), 1.0 / scale);
+        let mut rounded = RoundedCentres { scale, longest, n_pairs, ..RoundedCentres::default() };
+        rounded.pairs.reserve_exact(offsets.len() / d * n_pairs);
+        // Each loop is one for vectors; zero behind the last of an odd number of columns.
+        let (mut shifted, mut whole, mut lost) = (vec![ROUNDS; 2 * n_pairs], vec![0.0; d], vec![0.0; d]);
+        for centre in offsets.chunks_exact(d) {
+            // Behind numbers as large as this there is no room for a fraction, and the last bits are the number.
+            shifted.iter_mut().zip(centre).for_each(|(to, c)| *to = c * scale + ROUNDS);
+            whole.iter_mut().zip(&shifted).for_each(|(to, shifted)| *to = (shifted - ROUNDS) * unit);
+            lost.iter_mut().zip(centre.iter().zip(&whole)).for_each(|(to, (c, whole))| *to = c - whole);
+            let bits = |number: f64| u32::from(number.to_bits() as u16);
+            let (pairs, _) = shifted.as_chunks::<2>();
+            rounded.pairs.extend(pairs.iter().map(|[first, second]| (bits(*first) | bits(*second) << 16) as i32));
+            rounded.moved = rounded.moved.max(dot(&lost, &lost).sqrt());
+            rounded.half_norms.push(0.5 * dot(&whole, &whole));
+        }
+        Some(rounded)
     }
 }
 
@@ -122,10 +141,18 @@ impl RoundedPanels {
         self.values.truncate(filled.saturating_sub(self.width) * centres.n_pairs);
         self.values.resize(filled * centres.n_pairs, 0);
         self.half_norms.clear();
-        for (i, name) in names.enumerate() {
-            let panel = &mut self.values[i / self.width * self.width * centres.n_pairs + i % self.width..];
-            panel.iter_mut().step_by(self.width).zip(centres.pairs(name)).for_each(|(to, from)| *to = *from);
-            self.half_norms.push(centres.half_norms[name as usize]);
+        self.half_norms.extend(names.clone().map(|name| centres.half_norms[name as usize]));
+        let (width, n_pairs, mut names) = (self.width, centres.n_pairs, names);
+        for panel in self.values.chunks_exact_mut(width * n_pairs) {
+            let names: Vec<u32> = names.by_ref().take(width).collect();
+            // A few columns of one centre after the other: what is written stays near.
+            for first in (0..n_pairs).step_by(COLUMNS_PACKED) {
+                let panel = &mut panel[first * width..n_pairs.min(first + COLUMNS_PACKED) * width];
+                for (i, &name) in names.iter().enumerate() {
+                    let pairs = &centres.pairs(name)[first..];
+                    panel[i..].iter_mut().step_by(width).zip(pairs).for_each(|(to, from)| *to = *from);
+                }
+            }
         }
         self.half_norms.resize(filled, f64::INFINITY);
     }
