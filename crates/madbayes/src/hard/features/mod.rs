@@ -1,6 +1,7 @@
 //! Feature learning: BP-means, capped BP-means and K-features (Broderick 2013, Eq. 6, 14, 15).
 
 mod along;
+mod base;
 mod bp_means;
 mod collapsed;
 mod coordinates;

@@ -154,6 +154,9 @@ impl Search<'_> {
         {
             helped = true;
         }
+        while self.drop_base(core)? {
+            helped = true;
+        }
         let mut feature = 0;
         while feature < core.k() {
             if self.attempt(core, core.without(feature, self.products), None)? {
