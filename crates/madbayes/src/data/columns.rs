@@ -9,6 +9,8 @@ pub(super) const BLOCK: usize = 256;
 /// Numbers that one thread looks at.
 pub(super) const PART: usize = 1 << 20;
 const LANES: usize = 8;
+/// Numbers that are looked at together: few enough for the nearest cache.
+const NUMBERS: usize = 1 << 13;
 
 /// What one look at all rows tells of each column.
 pub(super) struct Columns<T> {
@@ -61,7 +63,8 @@ impl<T: Real> Kernel for Look<'_, T> {
         let d = self.rows.n_columns();
         let mut sums = vec![0.0; d];
         let (mut low, mut high) = (self.rows.row(0).to_vec(), self.rows.row(0).to_vec());
-        for block in self.rows.values().chunks(BLOCK * d) {
+        let rows = (NUMBERS / d).clamp(1, BLOCK);
+        for block in self.rows.values().chunks(rows * d) {
             for first in (0..d).step_by(LANES) {
                 // What is told of a few columns stays in registers from row to row.
                 if let Some(low) = low[first..].first_chunk_mut::<LANES>()
