@@ -1,11 +1,41 @@
 //! Rows against components in float64: c = A x and |x|^2 of a block of rows, which are read as they are.
 
 use crate::data::{Real, Rows};
-use crate::linalg::{Kernel, LINE, Lanes, Vector, fetch, on_this_processor};
+use crate::linalg::{Kernel, LINE, Lanes, Vector, fetch, multiply_add, on_this_processor, sum_lanes};
 
 /// Numbers of a vector, and the most vectors of a panel. Named instructions: of loops over arrays the compiler joins vectors by shuffles.
 const LANES: usize = 4;
 const VECTORS: usize = 3;
+
+/// The sum of all |x|^2.
+pub(super) fn sum_of_squares<T: Real>(rows: Rows<T>) -> f64 {
+    on_this_processor(Squares { values: rows.values() })
+}
+
+struct Squares<'a, T> {
+    values: &'a [T],
+}
+
+impl<T: Real> Kernel for Squares<'_, T> {
+    type Output = f64;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> f64 {
+        let (heads, tail) = self.values.as_chunks::<32>();
+        let mut sums = [[0.0; 8]; 4];
+        for head in heads {
+            for (x, sums) in head.as_chunks::<8>().0.iter().zip(&mut sums) {
+                // SAFETY: this kernel runs with FUSED.
+                let wide = unsafe { T::widen::<FUSED>(x) };
+                for l in 0..8 {
+                    sums[l] = multiply_add::<FUSED>(wide[l], wide[l], sums[l]);
+                }
+            }
+        }
+        let tail = tail.iter().map(|&x| Into::<f64>::into(x)).map(|x| x * x).sum::<f64>();
+        sums.map(sum_lanes).iter().sum::<f64>() + tail
+    }
+}
 
 /// Components turned on their side: column after column, panels of a few features, zeros where there are no more.
 #[derive(Debug, Clone)]

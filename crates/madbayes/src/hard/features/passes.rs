@@ -13,9 +13,6 @@ use crate::structure::Allocation;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
-/// Numbers of the summaries that are held at once: bounds the memory of a pass, and has no influence on its result.
-const HELD: usize = 1 << 17;
-
 /// The share of its terms that must be left of a loss for their difference to say what it is.
 const LEFT: f64 = 1e-4;
 
@@ -180,37 +177,33 @@ impl<T: Real> Run<'_, T> {
         residuals: &mut [f32],
         see: impl Fn(&mut Summary, Rows<T>, usize, Kept) + Sync + Send,
     ) -> ControlFlow<(), Summary> {
-        let (k, d, chunks) = (allocation.n_features(), self.data.n_columns(), self.data.n_chunks());
+        let (k, d) = (allocation.n_features(), self.data.n_columns());
         let stride = allocation.stride();
         let (mut words, has_margins) = (allocation.words_mut(), !margins.is_empty());
-        let mut total = Summary::new(k, d);
-        let wave = (HELD / (k * (k + d) + 1)).clamp(16, chunks.max(16));
-        for (wave, residuals) in residuals.chunks_mut(wave).enumerate().map(|(i, part)| (i * wave, part)) {
-            let mut parts = Vec::with_capacity(residuals.len());
-            for (i, residual) in residuals.iter_mut().enumerate() {
-                let (start, end) = self.data.chunk(wave + i);
-                let (own, own_margins);
-                (own, words) = words.split_at_mut((end - start) * stride);
-                (own_margins, margins) = margins.split_at_mut(if has_margins { end - start } else { 0 });
-                parts.push(Kept { words: own, margins: own_margins, residual });
-            }
-            let summaries = self.workers.map_mut(&mut parts, |i, kept| {
-                self.watch.step(&Step::Chunk).is_continue().then(|| {
-                    let (start, end) = self.data.chunk(wave + i);
-                    let mut summary = Summary::new(k, d);
-                    let Kept { words, margins, residual } = kept;
-                    see(&mut summary, self.data.rows().slice(start, end), start, Kept { words, margins, residual });
-                    summary
-                })
-            });
-            for summary in summaries {
-                match summary {
-                    Some(summary) => total.merge(&summary),
-                    None => return ControlFlow::Break(()),
-                }
-            }
+        let mut parts = Vec::with_capacity(residuals.len());
+        for (i, residual) in residuals.iter_mut().enumerate() {
+            let (start, end) = self.data.chunk(i);
+            let (own, own_margins);
+            (own, words) = words.split_at_mut((end - start) * stride);
+            (own_margins, margins) = margins.split_at_mut(if has_margins { end - start } else { 0 });
+            parts.push(Kept { words: own, margins: own_margins, residual });
         }
-        ControlFlow::Continue(total)
+        let look = |i: usize, kept: &mut Kept| {
+            if self.watch.step(&Step::Chunk).is_break() {
+                return None;
+            }
+            let (start, end) = self.data.chunk(i);
+            let mut summary = Summary::new(k, d);
+            let Kept { words, margins, residual } = kept;
+            see(&mut summary, self.data.rows().slice(start, end), start, Kept { words, margins, residual });
+            Some(summary)
+        };
+        let mut total = Summary::new(k, d);
+        if self.workers.merge_in_order(&mut parts, look, |summary| total.merge(&summary)) {
+            ControlFlow::Continue(total)
+        } else {
+            ControlFlow::Break(())
+        }
     }
 
     /// A = (Z'Z)^-1 Z'X over the columns that are independent and, where features have a price, worth it; the others go.

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::along::Turned;
+use super::along::{Turned, sum_of_squares};
 use super::drift::{Drift, Margin};
 use super::glance::{Glance, Glanced};
 use super::moved::{Moved, count_overlaps};
@@ -15,6 +15,9 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 /// Rows worked on at once: few enough to stay in the cache.
 pub(super) const BLOCK: usize = 256;
+
+/// Numbers of the rows that are added to sums at once: few enough for the second cache.
+const SPAN: usize = 1 << 16;
 
 /// What float32 may lose of a margin from pass to pass, and what is added to lengths.
 const SHRUNK: f32 = 1.0 - 1e-6;
@@ -64,6 +67,7 @@ struct Room<T> {
     /// Rows to look at, and those of them that are left to float64.
     places: Vec<u32>,
     doubtful: Vec<u32>,
+    /// The features of a span of rows before any changed; empty while none is looked at.
     before: Vec<u64>,
     words: Vec<u64>,
     margins: Vec<f32>,
@@ -149,39 +153,50 @@ impl Summary {
             longest = drift.lengthened(*residual);
             used = if f64::from(longest).powi(2) > asked.price { f32::INFINITY } else { drift.of(*residual) };
         }
-        let (mut squares, mut room, mut read) = (vec![0.0; BLOCK.min(rows.n_rows())], Room::new(), 0);
-        for start in (0..rows.n_rows()).step_by(BLOCK) {
-            let end = (start + BLOCK).min(rows.n_rows());
-            let block = rows.slice(start, end);
-            if asked.squares {
-                let squares = &mut squares[..end - start];
-                Turned::new(&[], 0, self.d).along(block, &mut [], squares);
-                squares.iter().for_each(|square| self.square += square);
-            }
-            let margins = if margins.is_empty() { &mut [] } else { &mut margins[start..end] };
-            room.places.clear();
-            if used.is_infinite() || margins.is_empty() {
-                room.places.extend(0..(end - start) as u32);
-            } else {
-                for (place, margin) in margins.iter_mut().enumerate() {
-                    *margin = Margin::at_most(SHRUNK * (margin.get() - used));
-                    let lasts = margin.get() > 0.0;
-                    if !lasts {
-                        room.places.push(place as u32);
+        let (mut room, mut read) = (Room::new(), 0);
+        let span = (SPAN / self.d).next_multiple_of(BLOCK).max(BLOCK);
+        for first in (0..rows.n_rows()).step_by(span) {
+            let last = (first + span).min(rows.n_rows());
+            let mut changed = 0;
+            room.before.clear();
+            for start in (first..last).step_by(BLOCK) {
+                let end = (start + BLOCK).min(last);
+                let block = rows.slice(start, end);
+                if asked.squares {
+                    self.square += sum_of_squares(block);
+                }
+                let margins = if margins.is_empty() { &mut [] } else { &mut margins[start..end] };
+                room.places.clear();
+                if used.is_infinite() || margins.is_empty() {
+                    room.places.extend(0..(end - start) as u32);
+                } else {
+                    for (place, margin) in margins.iter_mut().enumerate() {
+                        *margin = Margin::at_most(SHRUNK * (margin.get() - used));
+                        let lasts = margin.get() > 0.0;
+                        if !lasts {
+                            room.places.push(place as u32);
+                        }
                     }
                 }
+                if !room.places.is_empty() {
+                    if room.before.is_empty() {
+                        room.before.extend_from_slice(&words[first * stride..last * stride]);
+                    }
+                    read += room.places.len();
+                    let words = &mut words[start * stride..end * stride];
+                    changed += self.solve_some(block, first_row + start, words, margins, asked, &mut room);
+                }
             }
-            if !room.places.is_empty() {
-                read += room.places.len();
-                let words = &mut words[start * stride..end * stride];
-                self.solve_some(block, first_row + start, words, margins, asked, &mut room);
+            if changed > 0 {
+                self.changed += changed;
+                self.replace(rows.slice(first, last), &room.before, &words[first * stride..last * stride]);
             }
         }
         let seen = ROUND * room.residual.sqrt();
         *residual = if read == rows.n_rows() { seen } else { longest.max(seen) };
     }
 
-    /// The rows of a block that are to be looked at: in float32 and, where that leaves doubt, in float64.
+    /// The rows of a block that are to be looked at: in float32 and, where that leaves doubt, in float64. How many changed.
     fn solve_some<T: Real>(
         &mut self,
         rows: Rows<T>,
@@ -190,9 +205,7 @@ impl Summary {
         margins: &mut [Margin],
         asked: &Asked,
         room: &mut Room<T>,
-    ) {
-        room.before.clear();
-        room.before.extend_from_slice(words);
+    ) -> usize {
         let mut rest = Rest { others: rows.n_rows(), changed: 0, seen: words.iter().any(|z| *z != 0) };
         room.doubtful.clear();
         match asked.frozen.glance.as_ref().filter(|_| room.worthwhile) {
@@ -211,15 +224,17 @@ impl Summary {
                 };
                 glance.at(rows, &room.places, glanced);
                 let price = self.far.map_or(asked.price, |far| far.0.max(asked.price));
-                for (i, &place) in room.places.iter().enumerate() {
-                    let at = place as usize;
-                    if room.margins[i] > 0.0 && f64::from(room.residuals[i]) <= price {
-                        rest.changed += usize::from(words[at] != room.words[i]);
-                        words[at] = room.words[i];
-                        margins[at] = Margin::at_most(room.margins[i]);
-                        room.residual = room.residual.max(room.residuals[i]);
+                let Room { places, words: new, margins: new_margins, residuals, doubtful, residual, .. } = room;
+                let seen = new.iter().zip(&*new_margins).zip(&*residuals).zip(&*places);
+                for (((new, margin), square), &place) in seen {
+                    if *margin > 0.0 && f64::from(*square) <= price {
+                        let word = &mut words[place as usize];
+                        rest.changed += usize::from(*word != *new);
+                        *word = *new;
+                        margins[place as usize] = Margin::at_most(*margin);
+                        *residual = if *square > *residual { *square } else { *residual };
                     } else {
-                        room.doubtful.push(place);
+                        doubtful.push(place);
                     }
                 }
                 // The few rows that are left in later passes say nothing of the others.
@@ -236,12 +251,7 @@ impl Summary {
             }
             changed += self.decide(rows, first_row, words, asked, rest, room);
         }
-        if changed > 0 {
-            self.changed += changed;
-            let before = std::mem::take(&mut room.before);
-            self.replace(rows, &before, words);
-            room.before = before;
-        }
+        changed
     }
 
     /// The doubtful rows of a block in float64; how many changed.
@@ -284,9 +294,7 @@ impl Summary {
 
     /// Adds rows that had no features.
     pub fn add<T: Real>(&mut self, rows: Rows<T>, words: &[u64]) {
-        let mut squares = vec![0.0; rows.n_rows()];
-        Turned::new(&[], 0, self.d).along(rows, &mut [], &mut squares);
-        self.square += squares.iter().sum::<f64>();
+        self.square += sum_of_squares(rows);
         if self.k > 0 {
             self.replace(rows, &vec![0; words.len()], words);
         }
