@@ -28,6 +28,9 @@ impl Search<'_> {
     fn opposite(&mut self, core: &Core, base: usize) -> u64 {
         let (k, gram) = (core.k(), core.frozen().gram);
         let others: Vec<usize> = (0..k).filter(|i| *i != base).collect();
+        if others.is_empty() {
+            return 0;
+        }
         let among = others.iter().flat_map(|i| others.iter().map(|j| gram[*i * k + *j]).collect::<Vec<_>>()).collect();
         let along: Vec<f64> = others.iter().map(|i| -gram[i * k + base]).collect();
         let (mut word, mut cost) = ([0], [0.0]);

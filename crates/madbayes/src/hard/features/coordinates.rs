@@ -23,6 +23,8 @@ pub(super) struct Coordinates {
     pub n_columns: usize,
     /// N x R, the first column the longest.
     pub values: Vec<f64>,
+    /// Squared lengths of all principal axes, largest first; none where not all were found.
+    pub squares: Vec<f64>,
     /// Left singular vectors of the rows, one after the other.
     pub left: Vec<Vec<f64>>,
     /// The same of the rows less their mean.
@@ -39,7 +41,8 @@ impl Coordinates {
             let centred = centred(values, n_columns).unwrap_or_default();
             let left_centred =
                 if centred.is_empty() { left.clone() } else { leading(&centred, n_rows, n_columns, n_vectors) };
-            return Coordinates { n_rows, n_columns, values: values.to_vec(), left, left_centred };
+            let (values, squares) = (values.to_vec(), Vec::new());
+            return Coordinates { n_rows, n_columns, values, squares, left, left_centred };
         }
         let (squares, values) = rotated(values, n_rows, n_columns);
         let left = vectors(&squares, &values, n_rows, n_vectors);
@@ -50,7 +53,7 @@ impl Coordinates {
                 vectors(&squares, &values, n_rows, n_vectors)
             }
         };
-        Coordinates { n_rows, n_columns: squares.len(), values, left, left_centred }
+        Coordinates { n_rows, n_columns: squares.len(), values, squares, left, left_centred }
     }
 }
 

@@ -70,7 +70,7 @@ impl Search<'_> {
     }
 
     /// Passes while it is likely that they lead below `target`.
-    fn lower(&mut self, trial: &mut Core, mut first: Option<Frozen>, target: f64) -> ControlFlow<()> {
+    pub fn lower(&mut self, trial: &mut Core, mut first: Option<Frozen>, target: f64) -> ControlFlow<()> {
         let mut before = f64::INFINITY;
         for _ in 0..TRIAL_PASSES {
             let changed = self.pass(trial, first.take())?;

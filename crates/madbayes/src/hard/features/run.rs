@@ -9,7 +9,7 @@ use super::fit::VECTORS;
 use super::plus_plus::plus_plus;
 use super::row_problem::Scratch;
 use super::search::Search;
-use super::spectral::spectral;
+use super::spectral::{ALL_PATTERNS, spectral};
 use crate::data::Data;
 use crate::hard::Restarts;
 use crate::parallel::Workers;
@@ -28,6 +28,8 @@ const AGREEING: usize = 4;
 const TINY: usize = 10_000;
 /// Multiply-adds of all runs above which threads bring more than they cost.
 const MANY: u64 = 20_000_000;
+/// Rows times features times patterns of these above which the two spectral starts go to two threads.
+const MANY_PATTERNS: usize = 500_000;
 /// Random changes that a later run begins with.
 const KICKS: usize = 5;
 /// Most sweeps of the collapsed algorithm within polishing.
@@ -301,7 +303,10 @@ impl Runs<'_> {
             }
             (None, _, None) => match search.goal {
                 FeatureGoal::Exactly(k) => self.both_bases(search, best, k, None),
-                FeatureGoal::Penalty { .. } => self.climb(search, best, tried),
+                FeatureGoal::Penalty { .. } => match self.at_once(search, tried)? {
+                    Some(core) => consider(search, best, core),
+                    None => self.climb(search, best, tried),
+                },
             },
             (None, FeatureStart::Spectral, Some(first)) if search.number % 4 >= 2 => {
                 self.both_bases(search, best, first.k().max(1), Some(rng))
@@ -322,17 +327,56 @@ impl Runs<'_> {
         search: &mut Search,
         best: &mut Option<(Core, Vec<f64>)>,
         k: usize,
-        mut rng: Option<&mut Rng>,
+        rng: Option<&mut Rng>,
     ) -> ControlFlow<()> {
-        let only = rng.is_some().then_some(self.parameters.base_feature && (search.number / 4).is_multiple_of(2));
-        for base in [true, false] {
-            let wanted = only.map_or(!base || self.parameters.base_feature, |only| only == base);
-            if wanted {
-                let z = spectral(self.coordinates, k.min(VECTORS), base, rng.as_deref_mut());
-                consider(search, best, Core::new(&z, &self.products))?;
+        let vectors = k.min(VECTORS);
+        if let Some(rng) = rng {
+            let base = self.parameters.base_feature && (search.number / 4).is_multiple_of(2);
+            return consider(
+                search,
+                best,
+                Core::new(&spectral(self.coordinates, vectors, base, Some(rng)), &self.products),
+            );
+        }
+        let many = (self.products.n_rows * k) << vectors.min(ALL_PATTERNS) > MANY_PATTERNS;
+        let workers = if many { Workers::new(self.parameters.threads) } else { Workers::serial() };
+        let bases = if self.parameters.base_feature { &[true, false][..] } else { &[false] };
+        let known = &*best;
+        let starts = workers.map(bases.len(), |i| {
+            let (mut search, mut best) = (self.search(search.goal, search.number), known.clone());
+            let start = Core::new(&spectral(self.coordinates, vectors, bases[i], None), &self.products);
+            (consider(&mut search, &mut best, start), best, search.work)
+        });
+        for (ended, found, work) in starts {
+            search.work += work;
+            if let Some((core, _)) = &found
+                && best.as_ref().is_none_or(|(best, _)| search.objective(core) < search.objective(best))
+            {
+                *best = found;
             }
+            ended?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// Features of a sample that leave nothing but noise, as many as there are axes longer than the penalty, squared: by Eckart and
+    /// Young (1936) K features leave no less than all axes but the K longest, so that with fewer the objective would be higher.
+    fn at_once(&self, search: &mut Search, tried: &mut BTreeMap<usize, f64>) -> ControlFlow<(), Option<Core>> {
+        let (squares, penalty) = (&self.coordinates.squares, search.goal.penalty());
+        let k = squares.iter().filter(|square| **square > penalty).count();
+        if !self.until_noise || !(1..=ALL_PATTERNS.min(search.cap())).contains(&k) {
+            return ControlFlow::Continue(None);
+        }
+        let (mut fixed, mut found) = (self.search(FeatureGoal::Exactly(k), search.number), None);
+        let begun = self.both_bases(&mut fixed, &mut found, k, None);
+        search.work += fixed.work;
+        begun?;
+        let core = found.map(|(core, _)| core).filter(|core| {
+            let one_less = squares[k - 1..].iter().sum::<f64>();
+            core.loss + penalty <= one_less && search.is_done(core)
+        });
+        core.iter().for_each(|core| remember(tried, core));
+        ControlFlow::Continue(core)
     }
 
     /// The spectral start with K free: K-features for K = 1, 2, .. while loss + K penalty falls.
@@ -423,14 +467,19 @@ fn best_of(all: &[Ran], goal: FeatureGoal) -> usize {
     (0..all.len()).min_by(|&a, &b| objective(a).total_cmp(&objective(b))).unwrap_or(0)
 }
 
-/// Settles a start and keeps it, with its trace, if it is the best so far.
+/// Settles a start and keeps it, with its trace, if it is the best so far; given up where it is not likely to become that.
 fn consider(search: &mut Search, best: &mut Option<(Core, Vec<f64>)>, start: Core) -> ControlFlow<()> {
     let mut core = start;
     search.trace.clear();
     search.refill(&mut core);
-    let settled = search.settle(&mut core);
-    if best.as_ref().is_none_or(|(known, _)| search.objective(&core) < search.objective(known)) {
-        *best = Some((core, std::mem::take(&mut search.trace)));
+    if let Some((known, _)) = best {
+        let target = search.objective(known);
+        search.lower(&mut core, None, target)?;
+        if search.objective(&core) >= target {
+            return ControlFlow::Continue(());
+        }
     }
+    let settled = search.settle(&mut core);
+    *best = Some((core, std::mem::take(&mut search.trace)));
     settled.map_continue(|_| ())
 }

@@ -8,7 +8,7 @@ use rand::RngExt;
 use std::cmp::Ordering;
 
 /// The most features for which all 2^K - 1 patterns are looked at.
-const ALL_PATTERNS: usize = 14;
+pub(super) const ALL_PATTERNS: usize = 14;
 /// Columns refined, per feature.
 const CANDIDATES: usize = 6;
 /// A column must stand out of the span of those chosen by this share of its square.
