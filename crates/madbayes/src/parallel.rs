@@ -1,16 +1,59 @@
 //! Work shared between threads, with results in the order of the tasks: the same bits for any number of threads.
+//!
+//! The calling thread works itself, and never waits for one that is busy elsewhere: a second thread helps where one is idle.
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Pools by process id and number of threads.
-type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+/// Helpers by process id and number of threads.
+type Known = HashMap<(u32, usize), Arc<Helpers>>;
 
 /// Items for each thread by which one may be ahead of what is merged.
 const LEAD: usize = 8;
+
+/// Of so many tasks the first tells how long the others will take.
+const MANY: usize = 16;
+
+/// What takes no longer than this is done before another thread would have begun.
+const SHORT: Duration = Duration::from_micros(40);
+
+/// Blocks of tasks for each thread, which it takes one after the other.
+const BLOCKS: usize = 16;
+
+/// Threads beside the calling ones.
+#[derive(Debug)]
+struct Helpers {
+    pool: ThreadPool,
+    /// How many of them have nothing to do.
+    idle: AtomicUsize,
+}
+
+impl Helpers {
+    /// So many; none where the system refuses more threads: the work is done by the caller alone then, the same bits, later.
+    fn start(number: usize) -> Option<Arc<Helpers>> {
+        let pool = ThreadPoolBuilder::new().num_threads(number).build().ok()?;
+        Some(Arc::new(Helpers { pool, idle: AtomicUsize::new(number) }))
+    }
+
+    /// As many as are idle, and no more than wanted: from now on they are not.
+    fn hire(&self, wanted: usize) -> usize {
+        let hired = |idle: usize| idle.min(wanted);
+        let before = self.idle.fetch_update(Ordering::AcqRel, Ordering::Acquire, |idle| Some(idle - hired(idle)));
+        before.map_or(0, hired)
+    }
+}
+
+/// Lets a helper go at the end of its work, be it a panic.
+struct Hired<'a>(&'a AtomicUsize);
+
+impl Drop for Hired<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
 
 /// Tells the other threads when this one panics.
 struct StopOnPanic<'a>(&'a AtomicBool);
@@ -23,22 +66,27 @@ impl Drop for StopOnPanic<'_> {
     }
 }
 
+/// What a lock holds, also where another thread panicked with it: that panic is on its way to the caller.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The threads a computation may use.
 #[derive(Debug, Clone, Default)]
 pub struct Workers {
-    pool: Option<Arc<ThreadPool>>,
+    helpers: Option<Arc<Helpers>>,
 }
 
 impl Workers {
     /// No threads but the caller's.
     pub const fn serial() -> Self {
-        Workers { pool: None }
+        Workers { helpers: None }
     }
 
-    /// `threads` threads (0: one per processor). Pools are made once and kept, one set per process id,
+    /// `threads` threads (0: one per processor), the caller's among them. Helpers are made once and kept, one set per process id,
     /// so that a forked child never waits for threads it does not have.
     pub fn new(threads: usize) -> Self {
-        static POOLS: OnceLock<Mutex<Pools>> = OnceLock::new();
+        static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
@@ -46,30 +94,79 @@ impl Workers {
         if threads == 1 {
             return Workers::serial();
         }
-        let mut pools = POOLS.get_or_init(Default::default).lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(KNOWN.get_or_init(Default::default));
         let key = (std::process::id(), threads);
-        let pool = match pools.get(&key) {
-            Some(pool) => Some(pool.clone()),
-            // Where the system refuses more threads, the work is done by the caller alone: the same bits, later.
-            None => ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new),
+        let helpers = match known.get(&key) {
+            Some(helpers) => Some(helpers.clone()),
+            None => Helpers::start(threads - 1),
         };
-        if let Some(pool) = &pool {
-            pools.insert(key, pool.clone());
+        if let Some(helpers) = &helpers {
+            known.insert(key, helpers.clone());
         }
-        Workers { pool }
+        Workers { helpers }
     }
 
     /// How many threads there are.
     pub fn count(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.helpers.as_ref().map_or(1, |helpers| helpers.pool.current_num_threads() + 1)
+    }
+
+    /// `work` on this thread and, at the same time, on those that are idle: `most` of them in all.
+    fn together(&self, most: usize, work: impl Fn() + Sync) {
+        let hired = self.helpers.as_ref().map(|helpers| (helpers, helpers.hire(most.saturating_sub(1))));
+        let Some((helpers, hired @ 1..)) = hired else { return work() };
+        helpers.pool.in_place_scope(|scope| {
+            for _ in 0..hired {
+                scope.spawn(|_| {
+                    let _hired = Hired(&helpers.idle);
+                    work();
+                });
+            }
+            work();
+        });
+    }
+
+    /// `task(kept, i, item)` for every item, in this order; each thread keeps something from task to task.
+    fn all<S: Send, K, R: Send>(
+        &self,
+        items: impl ExactSizeIterator<Item = S> + Send,
+        kept: impl Fn() -> K + Sync,
+        task: impl Fn(&mut K, usize, S) -> R + Sync,
+    ) -> Vec<R> {
+        let n = items.len();
+        let mut items = items.enumerate();
+        let mut done = Vec::with_capacity(n);
+        let mut alone = n < 2 || self.helpers.is_none();
+        let mut own = kept();
+        if !alone && n >= MANY {
+            let begin = Instant::now();
+            done.extend(items.next().map(|(i, item)| task(&mut own, i, item)));
+            alone = begin.elapsed() * (n as u32) < SHORT;
+        }
+        if alone {
+            done.extend(items.map(|(i, item)| task(&mut own, i, item)));
+            return done;
+        }
+        let several = n.div_ceil(BLOCKS * self.count());
+        let (left, parts) = (Mutex::new(items), Mutex::new(Vec::new()));
+        self.together(n.div_ceil(several), || {
+            let mut own = kept();
+            loop {
+                let block: Vec<(usize, S)> = locked(&left).by_ref().take(several).collect();
+                let Some(&(first, _)) = block.first() else { return };
+                let results: Vec<R> = block.into_iter().map(|(i, item)| task(&mut own, i, item)).collect();
+                locked(&parts).push((first, results));
+            }
+        });
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_by_key(|(first, _)| *first);
+        done.extend(parts.into_iter().flat_map(|(_, results)| results));
+        done
     }
 
     /// `task(0), .., task(n - 1)`, in this order.
     pub fn map<R: Send>(&self, n: usize, task: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
-        match &self.pool {
-            Some(pool) if n > 1 => pool.install(|| (0..n).into_par_iter().map(task).collect()),
-            _ => (0..n).map(task).collect(),
-        }
+        self.all(0..n, || (), |_, _, i| task(i))
     }
 
     /// The same, where each thread keeps something from task to task that their results do not depend on.
@@ -79,13 +176,7 @@ impl Workers {
         kept: impl Fn() -> S + Sync + Send,
         task: impl Fn(&mut S, usize) -> R + Sync + Send,
     ) -> Vec<R> {
-        match &self.pool {
-            Some(pool) if n > 1 => pool.install(|| (0..n).into_par_iter().map_init(kept, task).collect()),
-            _ => {
-                let mut kept = kept();
-                (0..n).map(|i| task(&mut kept, i)).collect()
-            }
-        }
+        self.all(0..n, kept, |own, _, i| task(own, i))
     }
 
     /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged.
@@ -97,20 +188,19 @@ impl Workers {
         task: impl Fn(usize, &mut S) -> Option<R> + Sync,
         mut merge: impl FnMut(R) + Send,
     ) -> bool {
-        let pool = match &self.pool {
-            Some(pool) if items.len() > 1 => pool,
-            _ => return items.iter_mut().enumerate().all(|(i, item)| task(i, item).map(&mut merge).is_some()),
-        };
+        if items.len() < 2 || self.helpers.is_none() {
+            return items.iter_mut().enumerate().all(|(i, item)| task(i, item).map(&mut merge).is_some());
+        }
         let n_items = items.len();
         let left = Mutex::new(items.iter_mut().enumerate());
         // Results that wait for one before them, by their number; the next to be merged.
         let done = Mutex::new((BTreeMap::new(), 0, merge));
         let (n_merged, lead) = (AtomicUsize::new(0), LEAD * self.count());
         let stopped = AtomicBool::new(false);
-        let work = |_: &rayon::Scope| {
+        self.together(n_items, || {
             let _guard = StopOnPanic(&stopped);
             while !stopped.load(Ordering::Relaxed) {
-                let Some((i, item)) = left.lock().unwrap_or_else(PoisonError::into_inner).next() else { return };
+                let Some((i, item)) = locked(&left).next() else { return };
                 while i >= n_merged.load(Ordering::Relaxed) + lead && !stopped.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
@@ -118,7 +208,7 @@ impl Workers {
                     stopped.store(true, Ordering::Relaxed);
                     return;
                 };
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut done = locked(&done);
                 let (waiting, next, merge) = &mut *done;
                 waiting.insert(i, result);
                 while let Some(result) = waiting.remove(next) {
@@ -127,15 +217,25 @@ impl Workers {
                     n_merged.store(*next, Ordering::Relaxed);
                 }
             }
-        };
-        pool.scope(|scope| (0..self.count().min(n_items)).for_each(|_| scope.spawn(work)));
+        });
         !stopped.into_inner()
     }
 
-    /// Both, at the same time where there are threads.
+    /// Both, at the same time where another thread is idle.
     pub fn both<A: Send, B: Send>(&self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-        match &self.pool {
-            Some(pool) => pool.join(a, b),
+        match self.helpers.as_ref().filter(|helpers| helpers.hire(1) == 1) {
+            Some(helpers) => {
+                let mut second = None;
+                let first = helpers.pool.in_place_scope(|scope| {
+                    scope.spawn(|_| {
+                        let _hired = Hired(&helpers.idle);
+                        second = Some(b());
+                    });
+                    a()
+                });
+                // The scope has ended, so that this one has too.
+                (first, second.expect("work that was waited for"))
+            }
             None => (a(), b()),
         }
     }
@@ -146,12 +246,7 @@ impl Workers {
         items: &mut [S],
         task: impl Fn(usize, &mut S) -> R + Sync + Send,
     ) -> Vec<R> {
-        match &self.pool {
-            Some(pool) if items.len() > 1 => {
-                pool.install(|| items.par_iter_mut().enumerate().map(|(i, item)| task(i, item)).collect())
-            }
-            _ => items.iter_mut().enumerate().map(|(i, item)| task(i, item)).collect(),
-        }
+        self.all(items.iter_mut(), || (), |_, i, item| task(i, item))
     }
 }
 
@@ -187,6 +282,34 @@ mod tests {
             ));
             assert_eq!(merged, (0..merged.len()).map(|i| (i, 0)).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn work_goes_on_while_all_other_threads_are_busy() {
+        let workers = Workers { helpers: Helpers::start(1) };
+        let done = AtomicBool::new(false);
+        let inner = || {
+            let squares = workers.map(100, |i| {
+                std::thread::sleep(SHORT / 10);
+                i * i
+            });
+            done.store(true, Ordering::Relaxed);
+            squares
+        };
+        let until_done = || {
+            let begin = Instant::now();
+            while !done.load(Ordering::Relaxed) && begin.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+            done.load(Ordering::Relaxed)
+        };
+        let (squares, in_time) = workers.both(inner, until_done);
+        assert!(in_time, "the tasks waited for the thread that waited for them");
+        assert_eq!(squares, (0..100).map(|i| i * i).collect::<Vec<_>>());
+        // Whoever was called is idle again, after a panic too.
+        let panics = || workers.map(100, |i| assert!(i != 50, "this one"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+        assert!(workers.helpers.is_some_and(|helpers| helpers.hire(1) == 1));
     }
 
     #[test]
