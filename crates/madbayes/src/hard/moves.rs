@@ -9,7 +9,7 @@ use super::known_splits::{KnownSplits, Split};
 use super::nearby::most_nearby;
 use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
-use crate::linalg::{Products, squared_distance};
+use crate::linalg::{Kernel, Products, on_this_processor, squared_distance};
 use crate::watch::Step;
 use std::f64::consts::FRAC_2_PI;
 
@@ -195,23 +195,17 @@ impl<T: Real> Run<'_, T> {
 
     /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
     fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
-        let cost = |i: usize, j: usize, gap: f64| {
-            let (a, b) = (state.weights[i], state.weights[j]);
-            a * b / (a + b) * gap
-        };
         let products =
             (state.k() >= MANY_CLUSTERS).then(|| Products::new(&state.offsets, state.n_columns, self.workers));
         let partners = self.workers.map(state.k(), |i| {
             if self.watch.step(&Step::Chunk).is_break() {
                 return None;
             }
-            let exact = |j: usize| cost(i, j, squared_distance(state.offset(i), state.offset(j)));
+            let exact = |j: usize| {
+                cost_of_merge(state.weights[i], state.weights[j], squared_distance(state.offset(i), state.offset(j)))
+            };
             let cheapest = match &products {
-                Some(products) => {
-                    // Costs first, then their least: the first of the two loops is one for vectors.
-                    let costs: Vec<f64> = products.gaps(i).enumerate().map(|(j, gap)| cost(i, j, gap)).collect();
-                    least_but(i, costs.into_iter())
-                }
+                Some(products) => on_this_processor(Cheapest { products, weights: &state.weights, of: i }),
                 None => least_but(i, (0..state.k()).map(exact)),
             };
             Some(cheapest.map(|j| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
@@ -382,6 +376,39 @@ impl<T: Real> Run<'_, T> {
         let touched = touched.map(|k| keep[..k].iter().filter(|keep| **keep).count()).collect();
         state.retain(&keep);
         touched
+    }
+}
+
+/// What the loss rises by where clusters of these weights become one: a b/(a + b) |m_a - m_b|^2.
+#[inline(always)]
+fn cost_of_merge(a: f64, b: f64, gap: f64) -> f64 {
+    a * b / (a + b) * gap
+}
+
+/// The cheapest partner of one cluster, the first of equals.
+struct Cheapest<'a> {
+    products: &'a Products,
+    weights: &'a [f64],
+    of: usize,
+}
+
+impl Kernel for Cheapest<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<usize> {
+        let weight = self.weights[self.of];
+        let gaps = self.products.gaps(self.of);
+        let mut costs: Vec<f64> = gaps.zip(self.weights).map(|(gap, &w)| cost_of_merge(weight, w, gap)).collect();
+        costs[self.of] = f64::INFINITY;
+        // Costs, then their least, then its place: loops for vectors.
+        let (heads, tail) = costs.as_chunks::<8>();
+        let mut lanes = [f64::INFINITY; 8];
+        for head in heads {
+            (0..8).for_each(|l| lanes[l] = if head[l] < lanes[l] { head[l] } else { lanes[l] });
+        }
+        let least = lanes.iter().chain(tail).fold(f64::INFINITY, |least, &cost| least.min(cost));
+        costs.iter().position(|&cost| cost == least).filter(|&j| j != self.of)
     }
 }
 

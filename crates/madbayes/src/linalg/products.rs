@@ -39,7 +39,7 @@ impl Products {
     }
 
     /// About |a - b|^2 from one of them to all, itself among them, in order.
-    #[inline]
+    #[inline(always)]
     pub fn gaps(&self, a: usize) -> impl Iterator<Item = f64> {
         let own = self.norms[a];
         let products = &self.values[a * self.k..(a + 1) * self.k];

@@ -123,7 +123,18 @@ impl Shifts {
     /// How many centres are within reach of one.
     #[inline(always)]
     fn within<T: Real>(&self, centres: &FrozenCentres<T>, k: usize, reach: f32) -> usize {
-        self.near[k].partition_point(|&j| gap(centres.offset(k), centres.offset(j as usize)) <= reach)
+        // Halving as `partition_point` does, but with the instructions of the kernel it is in.
+        let near = &self.near[k];
+        let (mut within, mut beyond) = (0, near.len());
+        while within < beyond {
+            let middle = usize::midpoint(within, beyond);
+            if gap(centres.offset(k), centres.offset(near[middle] as usize)) <= reach {
+                within = middle + 1;
+            } else {
+                beyond = middle;
+            }
+        }
+        within
     }
 }
 

@@ -22,17 +22,7 @@ impl<'a, T: Real> Neighbourhoods<'a, T> {
     pub fn new(centres: &'a FrozenCentres<T>, workers: &Workers) -> Self {
         let k = centres.n_centres();
         let products = Products::new(centres.offsets(), centres.offset(0).len(), workers);
-        let names = workers.map(k, |own| {
-            let mut others: Vec<(f64, u32)> = products.gaps(own).zip(0..).filter(|(_, j)| *j != own as u32).collect();
-            // Of equally near ones the lowest numbers.
-            if others.len() > NEIGHBOURS {
-                others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            }
-            let near = others.iter().take(NEIGHBOURS).map(|(_, j)| *j);
-            let mut names: Vec<u32> = near.chain([own as u32]).collect();
-            names.sort_unstable();
-            names
-        });
+        let names = workers.map(k, |own| on_this_processor(Nearest { products: &products, own }));
         Neighbourhoods { centres, names }
     }
 
@@ -54,6 +44,38 @@ impl<'a, T: Real> Neighbourhoods<'a, T> {
             members.of(own).iter().zip(found).for_each(|(&row, found)| nearest[row as usize] = found);
         }
         nearest
+    }
+}
+
+/// One centre and those nearest to it, of equally near ones the lowest numbers, in order.
+struct Nearest<'a> {
+    products: &'a Products,
+    own: usize,
+}
+
+impl Kernel for Nearest<'_> {
+    type Output = Vec<u32>;
+
+    #[inline(always)]
+    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<u32> {
+        let mut gaps: Vec<f64> = self.products.gaps(self.own).collect();
+        gaps[self.own] = f64::INFINITY;
+        // The least of every sixteenth: but for the largest of these there are fifteen centres no farther than the next.
+        let mut least = [f64::INFINITY; NEIGHBOURS + 1];
+        for several in gaps.chunks(NEIGHBOURS + 1) {
+            least.iter_mut().zip(several).for_each(|(least, &gap)| *least = if gap < *least { gap } else { *least });
+        }
+        least.sort_unstable_by(f64::total_cmp);
+        let mut others: Vec<(f64, u32)> =
+            gaps.iter().copied().zip(0..).filter(|o| o.0 <= least[NEIGHBOURS - 1]).collect();
+        others.retain(|(_, j)| *j != self.own as u32);
+        if others.len() > NEIGHBOURS {
+            others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        }
+        let near = others.iter().take(NEIGHBOURS).map(|(_, j)| *j);
+        let mut names: Vec<u32> = near.chain([self.own as u32]).collect();
+        names.sort_unstable();
+        names
     }
 }
 
