@@ -115,14 +115,21 @@ impl Workers {
     fn together(&self, most: usize, work: impl Fn() + Sync) {
         let hired = self.helpers.as_ref().map(|helpers| (helpers, helpers.hire(most.saturating_sub(1))));
         let Some((helpers, hired @ 1..)) = hired else { return work() };
+        let busy = AtomicUsize::new(hired);
         helpers.pool.in_place_scope(|scope| {
             for _ in 0..hired {
                 scope.spawn(|_| {
                     let _hired = Hired(&helpers.idle);
                     work();
+                    busy.fetch_sub(1, Ordering::AcqRel);
                 });
             }
             work();
+            // Those at work end soon as a rule, sooner than this thread would fall asleep and wake.
+            let end = Instant::now() + SHORT;
+            while busy.load(Ordering::Acquire) > 0 && Instant::now() < end {
+                std::hint::spin_loop();
+            }
         });
     }
 

@@ -8,6 +8,9 @@ use crate::parallel::Workers;
 /// Points that are multiplied at once with those up to them: the other half of the pairs is the same.
 const BAND: usize = 64;
 
+/// Multiply-adds that one thread has done before another would have begun.
+const FEW: usize = 1 << 22;
+
 /// Products of all pairs of points.
 pub(crate) struct Products {
     k: usize,
@@ -21,6 +24,7 @@ impl Products {
     pub fn new(points: &[f64], d: usize, workers: &Workers) -> Self {
         let k = points.len() / d;
         let mut values = vec![0.0; k * k];
+        let workers = if k * k * d < FEW { &Workers::serial() } else { workers };
         let mut bands: Vec<&mut [f64]> = values.chunks_mut(BAND * k).collect();
         workers.map_mut(&mut bands, |i, band| {
             let (first, last) = (i * BAND, (i * BAND + BAND).min(k));
