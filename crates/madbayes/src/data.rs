@@ -211,7 +211,7 @@ pub struct Data<'a, T> {
 pub const CHUNK: usize = 4096;
 
 /// The most numbers per chunk: of wide rows a chunk has fewer, so that threads end together.
-const NUMBERS_OF_CHUNK: usize = 1 << 19;
+const NUMBERS_OF_CHUNK: usize = 1 << 18;
 const FEWEST_OF_CHUNK: usize = 256;
 
 /// Rows per chunk of a scan: a power of two that the number of columns alone decides, so that sums are formed in the same order

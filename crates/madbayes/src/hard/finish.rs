@@ -102,6 +102,8 @@ impl<T: Real> Run<'_, T> {
                 self.take_means(state);
                 continue;
             }
+            // What is tallied is not of the labels to come.
+            state.tallies = None;
             let centres = self.centres(state, &order);
             let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
             let taken = first_appearances(&labels, order.len());

@@ -49,6 +49,8 @@ impl<T: Real> Run<'_, T> {
             }
             rows *= 4;
         }
+        // Splits have left room for as many again.
+        offsets.shrink_to_fit();
         offsets
     }
 }

@@ -259,9 +259,11 @@ impl<T: Real> Run<'_, T> {
             (state.loose, state.nearby) = (true, true);
             packed = Some(followed.centres);
         }
-        let (data, k) = (self.data, state.k());
-        let centres = packed.unwrap_or_else(|| FrozenCentres::<T>::new(state.offsets.clone(), data.n_columns()));
-        let moved = state.moved().map(|flags| MovedCentres::new(&centres, flags));
+        let (data, k, moved) = (self.data, state.k(), state.moved());
+        // Of wide rows a copy of the centres would be a good part of all memory: they are here until the pass is over.
+        let offsets = std::mem::take(&mut state.offsets);
+        let centres = packed.unwrap_or_else(|| FrozenCentres::<T>::new(offsets, data.n_columns()));
+        let moved = moved.map(|flags| MovedCentres::new(&centres, flags));
         // A sample only shows where clusters are: all rows will look at all centres.
         let nearby = (self.others > 0.0 || state.nearby) && k >= NEARBY_PAYS_FROM && !state.labels.contains(&NO_LABEL);
         let bounded = moved.is_none() && !state.loose && data.n_rows() >= MANY_ROWS;
@@ -274,7 +276,9 @@ impl<T: Real> Run<'_, T> {
         let mut rows = vec![Bound::default(); if bounded { data.n_rows() } else { 0 }];
         let assign = Assign { data, centres: &centres, sought, penalty, workers: self.workers, watch: self.watch };
         state.assigned.clear();
-        let changes = assign.run(&mut state.labels, bounded.then_some(&mut rows), tallies)?;
+        let changes = assign.run(&mut state.labels, bounded.then_some(&mut rows), tallies);
+        state.offsets = centres.into_offsets();
+        let changes = changes?;
         // Only a look at all centres says that a row can leave for none but those that move; a sample need not know.
         if !state.nearby {
             state.assigned_to_present_centres();

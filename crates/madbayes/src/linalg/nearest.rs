@@ -209,6 +209,11 @@ impl<T: Real> FrozenCentres<T> {
         &self.offsets
     }
 
+    /// The same, to go on with.
+    pub fn into_offsets(self) -> Vec<f64> {
+        self.offsets
+    }
+
     /// The nearest centre of one row, one centre after the other, of all or those named: its number, its squared distance, and the least
     /// of the others.
     fn nearest_in_float64(&self, row: &[T], reference: &[T], names: Option<&[u32]>) -> (u32, f64, f64) {
