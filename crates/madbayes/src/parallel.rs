@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 /// Helpers by process id and number of threads.
 type Known = HashMap<(u32, usize), Arc<Helpers>>;
 
-/// Items for each thread by which one may be ahead of what is merged.
-const LEAD: usize = 8;
+/// Results for each thread that may wait for one before them, where they are small.
+pub(crate) const MOST_WAITING: usize = 8;
 
-/// Of so many tasks the first tells how long the others will take.
+/// Fewer tasks may be long: other threads are called at once.
 const MANY: usize = 16;
 
-/// What takes no longer than this is done before another thread would have begun.
+/// Tasks that take no longer than this are done before another thread would have begun.
 const SHORT: Duration = Duration::from_micros(40);
 
 /// Blocks of tasks for each thread, which it takes one after the other.
@@ -143,20 +143,22 @@ impl Workers {
         let n = items.len();
         let mut items = items.enumerate();
         let mut done = Vec::with_capacity(n);
-        let mut alone = n < 2 || self.helpers.is_none();
-        let mut own = kept();
-        if !alone && n >= MANY {
-            let begin = Instant::now();
-            done.extend(items.next().map(|(i, item)| task(&mut own, i, item)));
-            alone = begin.elapsed() * (n as u32) < SHORT;
+        if self.helpers.is_none() || n >= MANY {
+            let (begin, mut own) = (Instant::now(), kept());
+            for (i, item) in items.by_ref() {
+                done.push(task(&mut own, i, item));
+                if self.helpers.is_some() && begin.elapsed() > SHORT {
+                    break;
+                }
+            }
         }
-        if alone {
-            done.extend(items.map(|(i, item)| task(&mut own, i, item)));
+        if items.len() == 0 {
             return done;
         }
-        let several = n.div_ceil(BLOCKS * self.count());
+        let several = items.len().div_ceil(BLOCKS * self.count());
+        let blocks = items.len().div_ceil(several);
         let (left, parts) = (Mutex::new(items), Mutex::new(Vec::new()));
-        self.together(n.div_ceil(several), || {
+        self.together(blocks, || {
             let mut own = kept();
             loop {
                 let block: Vec<(usize, S)> = locked(&left).by_ref().take(several).collect();
@@ -187,11 +189,13 @@ impl Workers {
     }
 
     /// `task(i, &mut items[i])` for every item, and `merge` of each result in the order of the items as soon as those before it are merged.
-    /// No thread gets farther ahead of the others than a few items, so that few results are held at once. Ends early, with false, once
-    /// a task returns none.
+    /// No thread gets farther ahead of the others than `most_waiting` items for each thread, so that few results are held at once. Ends
+    /// early, with false, once a task returns none. Tasks use no threads of their own: one that waits for another could be given
+    /// the next of these, and hold up the first.
     pub fn merge_in_order<S: Send, R: Send>(
         &self,
         items: &mut [S],
+        most_waiting: usize,
         task: impl Fn(usize, &mut S) -> Option<R> + Sync,
         mut merge: impl FnMut(R) + Send,
     ) -> bool {
@@ -202,7 +206,7 @@ impl Workers {
         let left = Mutex::new(items.iter_mut().enumerate());
         // Results that wait for one before them, by their number; the next to be merged.
         let done = Mutex::new((BTreeMap::new(), 0, merge));
-        let (n_merged, lead) = (AtomicUsize::new(0), LEAD * self.count());
+        let (n_merged, lead) = (AtomicUsize::new(0), most_waiting * self.count());
         let stopped = AtomicBool::new(false);
         self.together(n_items, || {
             let _guard = StopOnPanic(&stopped);
@@ -267,10 +271,18 @@ mod tests {
             let workers = Workers::new(threads);
             assert_eq!(workers.count(), threads);
             let squares: Vec<usize> = (0..1000).map(|i| i * i).collect();
-            assert_eq!(workers.map(1000, |i| i * i), squares);
-            assert_eq!(workers.map_with(1000, Vec::new, |seen, i| (seen.push(i), i * i).1), squares);
+            // Short tasks, which one thread does, and longer ones.
+            for wait in [Duration::ZERO, SHORT / 40] {
+                let square = |i: usize| {
+                    std::thread::sleep(wait);
+                    i * i
+                };
+                assert_eq!(workers.map(1000, square), squares);
+                assert_eq!(workers.map_with(1000, Vec::new, |seen, i| (seen.push(i), square(i)).1), squares);
+            }
             let mut items = vec![1; 100];
             let seen = workers.map_mut(&mut items, |i, item| {
+                std::thread::sleep(SHORT / 10);
                 *item += i;
                 i
             });
@@ -278,12 +290,13 @@ mod tests {
             assert_eq!(items[99], 100);
             assert_eq!(workers.both(|| 1, || workers.map(3, |i| i)), (1, vec![0, 1, 2]));
             let mut merged = Vec::new();
-            assert!(workers.merge_in_order(&mut items, |i, item| Some((i, *item)), |result| merged.push(result)));
+            assert!(workers.merge_in_order(&mut items, 2, |i, item| Some((i, *item)), |result| merged.push(result)));
             assert_eq!(merged, (0..100).map(|i| (i, i + 1)).collect::<Vec<_>>());
             // What was merged before a stop are the first results, in order.
             merged.clear();
             assert!(!workers.merge_in_order(
                 &mut items,
+                2,
                 |i, _| (i < 40).then_some((i, 0)),
                 |result| merged.push(result)
             ));
@@ -293,7 +306,7 @@ mod tests {
 
     #[test]
     fn work_goes_on_while_all_other_threads_are_busy() {
-        let workers = Workers { helpers: Helpers::start(1) };
+        let workers = Workers { helpers: Some(Helpers::start(1).expect("another thread")) };
         let done = AtomicBool::new(false);
         let inner = || {
             let squares = workers.map(100, |i| {
@@ -313,8 +326,14 @@ mod tests {
         let (squares, in_time) = workers.both(inner, until_done);
         assert!(in_time, "the tasks waited for the thread that waited for them");
         assert_eq!(squares, (0..100).map(|i| i * i).collect::<Vec<_>>());
-        // Whoever was called is idle again, after a panic too.
-        let panics = || workers.map(100, |i| assert!(i != 50, "this one"));
+        // Whoever was called is idle again, after a panic too: both threads have a task, and both panic.
+        let both_are_here = std::sync::Barrier::new(2);
+        let panics = || {
+            workers.map(2, |i| {
+                both_are_here.wait();
+                assert!(i > 2, "this one");
+            })
+        };
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
         assert!(workers.helpers.is_some_and(|helpers| helpers.hire(1) == 1));
     }
@@ -323,7 +342,7 @@ mod tests {
     fn a_panic_in_a_task_reaches_the_caller() {
         let mut items = vec![0; 1000];
         let task = |i: usize, _: &mut i32| if i == 3 { panic!("this one") } else { Some(i) };
-        let run = || Workers::new(2).merge_in_order(&mut items, task, |_| ());
+        let run = || Workers::new(2).merge_in_order(&mut items, MOST_WAITING, task, |_| ());
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
 }

@@ -15,7 +15,7 @@ pub use tallies::Tallies;
 
 use crate::data::{Data, Real, Rows, rows_of_chunk};
 use crate::linalg::{FrozenCentres, offset_squared_distance};
-use crate::parallel::Workers;
+use crate::parallel::{MOST_WAITING, Workers};
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
@@ -81,7 +81,7 @@ fn scan_parts<T: Real, P: Send, R: Send>(
         };
         Some(summarise(chunk, part))
     };
-    if workers.merge_in_order(&mut parts, summarise, merge) {
+    if workers.merge_in_order(&mut parts, MOST_WAITING, summarise, merge) {
         ControlFlow::Continue(())
     } else {
         ControlFlow::Break(())

@@ -113,6 +113,21 @@ fn bits_do_not_depend_on_threads() {
 }
 
 #[test]
+fn bits_do_not_depend_on_threads_where_the_penalty_decides() {
+    // So many features that both spectral starts go to threads of their own.
+    let (x, _, loss) = planted(6_000, 40, 8, 0.3, 1);
+    let with = |threads: usize| BpMeans { threads, ..BpMeans::with_penalty(1000.0) };
+    let one = with(1).fit(&data(&x, 40), &Unwatched).unwrap();
+    assert_eq!(one, with(3).fit(&data(&x, 40), &Unwatched).unwrap());
+    assert!(one.n_features() == 8 && one.loss <= loss * (1.0 + 1e-9), "{} features, {}", one.n_features(), one.loss);
+    assert_eq!(one.losses_by_k.len(), 1, "as many features as there are long axes, at once");
+    // Axes of noise are longer than this penalty, so that they do not tell: K = 1, 2, .. are tried.
+    let climbed = BpMeans::with_penalty(500.0).fit(&data(&x, 40), &Unwatched).unwrap();
+    assert!(climbed.losses_by_k.len() >= 8, "{:?}", climbed.losses_by_k);
+    assert!(climbed.objective <= (loss + 8.0 * 500.0) * (1.0 + 1e-9));
+}
+
+#[test]
 fn small_problems_are_never_solved_below_their_optimum_and_nearly_always_to_it() {
     let mut solved = std::collections::BTreeMap::<String, usize>::new();
     let mut problems = 0;
@@ -214,7 +229,7 @@ fn more_rows_than_the_sample_and_float32_reach_the_planted_loss() {
 
 #[test]
 fn a_feature_that_few_rows_of_the_sample_have_is_mostly_found() {
-    // On for one row in 200: of the first 512 rows two or three have it. Found on 55 of 60 such data sets.
+    // On for one row in 200: of the first 512 rows two or three have it. Found on 55 or 56 of 60 such data sets, by the order of sums.
     let (n, d, k) = (20_000, 30, 5);
     let found = |seed: u64| {
         let mut rng = stream(seed, Stream::Simulation);
@@ -349,11 +364,11 @@ impl Watch for StopAt {
 #[test]
 fn a_stopped_fit_is_a_whole_result() {
     let (few, ..) = planted(80, 20, 5, 1.0, 2);
-    let (many, ..) = planted(10_000, 6, 4, 0.5, 3);
+    let (many, ..) = planted(12_000, 6, 4, 0.5, 3);
     for steps in [0, 1, 2, 5, 20, 100] {
         for algorithm in ALGORITHMS {
             for goal in [FeatureGoal::Exactly(5), penalty(100.0)] {
-                let parameters = BpMeans { goal, algorithm, ..BpMeans::default() };
+                let parameters = BpMeans { goal, algorithm, threads: 3, ..BpMeans::default() };
                 let fit = parameters.fit(&data(&few, 20), &StopAt(AtomicUsize::new(steps))).unwrap();
                 check(&data(&few, 20), &fit, 1e-9);
                 assert!(fit.stopped && !fit.converged, "{algorithm:?} {goal:?} after {steps}");
@@ -363,4 +378,15 @@ fn a_stopped_fit_is_a_whole_result() {
             }
         }
     }
+}
+
+#[test]
+fn a_stop_in_the_start_keeps_the_features_found_until_then() {
+    let (x, _, loss) = planted(80, 20, 5, 0.3, 2);
+    let total: f64 = x.iter().map(|x| x * x).sum();
+    let fit = BpMeans { goal: penalty(5.0), ..BpMeans::default() };
+    let stopped = fit.fit(&data(&x, 20), &StopAt(AtomicUsize::new(40))).unwrap();
+    check(&data(&x, 20), &stopped, 1e-9);
+    assert!(stopped.stopped && loss < stopped.loss, "not in the start");
+    assert!(stopped.n_features() > 0 && stopped.loss < 0.5 * total, "{} of {total}", stopped.loss);
 }

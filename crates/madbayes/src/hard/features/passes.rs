@@ -8,10 +8,13 @@ use super::row_problem::RowSolver;
 use super::summary::{Asked, BLOCK, FrozenComponents, Kept, Summary};
 use crate::data::{Data, Real, Rows};
 use crate::linalg::dot;
-use crate::parallel::Workers;
+use crate::parallel::{MOST_WAITING, Workers};
 use crate::structure::Allocation;
 use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
+
+/// Numbers of the summaries that wait for those before them: bounds the memory of a pass, and has no influence on its result.
+const HELD: usize = 1 << 17;
 
 /// The share of its terms that must be left of a loss for their difference to say what it is.
 const LEFT: f64 = 1e-4;
@@ -199,7 +202,8 @@ impl<T: Real> Run<'_, T> {
             Some(summary)
         };
         let mut total = Summary::new(k, d);
-        if self.workers.merge_in_order(&mut parts, look, |summary| total.merge(&summary)) {
+        let most_waiting = (HELD / (k * (k + d) + 1)).clamp(1, MOST_WAITING);
+        if self.workers.merge_in_order(&mut parts, most_waiting, look, |summary| total.merge(&summary)) {
             ControlFlow::Continue(total)
         } else {
             ControlFlow::Break(())

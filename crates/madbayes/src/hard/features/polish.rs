@@ -72,7 +72,7 @@ impl Search<'_> {
     /// Passes while it is likely that they lead below `target`.
     pub fn lower(&mut self, trial: &mut Core, mut first: Option<Frozen>, target: f64) -> ControlFlow<()> {
         let mut before = f64::INFINITY;
-        for _ in 0..TRIAL_PASSES {
+        for _ in 0..TRIAL_PASSES.min(self.max_passes) {
             let changed = self.pass(trial, first.take())?;
             let now = self.objective(trial);
             if changed == 0 || now - target > PATIENCE[self.number % 2] * (before - now) {

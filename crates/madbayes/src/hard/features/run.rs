@@ -303,7 +303,7 @@ impl Runs<'_> {
             }
             (None, _, None) => match search.goal {
                 FeatureGoal::Exactly(k) => self.both_bases(search, best, k, None),
-                FeatureGoal::Penalty { .. } => match self.at_once(search, tried)? {
+                FeatureGoal::Penalty { .. } => match self.at_once(search, best, tried)? {
                     Some(core) => consider(search, best, core),
                     None => self.climb(search, best, tried),
                 },
@@ -360,8 +360,13 @@ impl Runs<'_> {
     }
 
     /// Features of a sample that leave nothing but noise, as many as there are axes longer than the penalty, squared: by Eckart and
-    /// Young (1936) K features leave no less than all axes but the K longest, so that with fewer the objective would be higher.
-    fn at_once(&self, search: &mut Search, tried: &mut BTreeMap<usize, f64>) -> ControlFlow<(), Option<Core>> {
+    /// Young (1936) K features leave no less than all axes but the K longest, so that with fewer the objective would be no lower.
+    fn at_once(
+        &self,
+        search: &mut Search,
+        best: &mut Option<(Core, Vec<f64>)>,
+        tried: &mut BTreeMap<usize, f64>,
+    ) -> ControlFlow<(), Option<Core>> {
         let (squares, penalty) = (&self.coordinates.squares, search.goal.penalty());
         let k = squares.iter().filter(|square| **square > penalty).count();
         if !self.until_noise || !(1..=ALL_PATTERNS.min(search.cap())).contains(&k) {
@@ -370,13 +375,21 @@ impl Runs<'_> {
         let (mut fixed, mut found) = (self.search(FeatureGoal::Exactly(k), search.number), None);
         let begun = self.both_bases(&mut fixed, &mut found, k, None);
         search.work += fixed.work;
-        begun?;
-        let core = found.map(|(core, _)| core).filter(|core| {
+        let core = found.map(|(core, _)| core);
+        if begun.is_break() {
+            keep_lowest(search, best, core.into_iter().chain([self.no_features()]));
+            return ControlFlow::Break(());
+        }
+        let core = core.filter(|core| {
             let one_less = squares[k - 1..].iter().sum::<f64>();
             core.loss + penalty <= one_less && search.is_done(core)
         });
         core.iter().for_each(|core| remember(tried, core));
         ControlFlow::Continue(core)
+    }
+
+    fn no_features(&self) -> Core {
+        Core::of_rows(vec![0; self.products.n_rows], 0, &self.products)
     }
 
     /// The spectral start with K free: K-features for K = 1, 2, .. while loss + K penalty falls.
@@ -387,19 +400,23 @@ impl Runs<'_> {
         tried: &mut BTreeMap<usize, f64>,
     ) -> ControlFlow<()> {
         let goal = search.goal;
-        let mut lowest = Core::of_rows(vec![0; self.products.n_rows], 0, &self.products);
+        let mut lowest = self.no_features();
         let mut last = lowest.clone();
         let mut failures = 0;
         for k in 1..=search.cap() {
             let mut fixed = self.search(FeatureGoal::Exactly(k), search.number);
             let mut found = None;
             let warm = fixed.grown_along_axis(&last);
-            let done = consider(&mut fixed, &mut found, warm);
+            let mut done = consider(&mut fixed, &mut found, warm);
             if done.is_continue() && k <= VECTORS {
-                self.both_bases(&mut fixed, &mut found, k, None)?;
+                done = self.both_bases(&mut fixed, &mut found, k, None);
             }
-            done?;
-            let Some((core, _)) = found else { break };
+            let core = found.map(|(core, _)| core);
+            if done.is_break() {
+                keep_lowest(search, best, core.into_iter().chain([lowest]));
+                return done;
+            }
+            let Some(core) = core else { break };
             remember(tried, &core);
             last = core;
             if search.is_lower(goal.objective(last.loss, k), search.objective(&lowest)) {
@@ -465,6 +482,15 @@ impl Runs<'_> {
 fn best_of(all: &[Ran], goal: FeatureGoal) -> usize {
     let objective = |i: usize| goal.objective(all[i].core.loss, all[i].core.k());
     (0..all.len()).min_by(|&a, &b| objective(a).total_cmp(&objective(b))).unwrap_or(0)
+}
+
+/// Keeps the best of some starts that the watch has stopped; they were settled for other goals, so that no trace leads there.
+fn keep_lowest(search: &Search, best: &mut Option<(Core, Vec<f64>)>, cores: impl Iterator<Item = Core>) {
+    for core in cores {
+        if best.as_ref().is_none_or(|(known, _)| search.objective(&core) < search.objective(known)) {
+            *best = Some((core, Vec::new()));
+        }
+    }
 }
 
 /// Settles a start and keeps it, with its trace, if it is the best so far; given up where it is not likely to become that.

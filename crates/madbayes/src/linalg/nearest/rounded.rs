@@ -274,30 +274,32 @@ impl<T: Real> FrozenCentres<T> {
         if let Some(names) = names {
             labels.iter_mut().for_each(|label| *label = names[*label as usize]);
         }
-        if doubtful.len() < FEWEST_PACKED {
-            for n in doubtful.into_iter().map(|n| n as usize) {
-                let row = search.rows.row(search.number(n));
-                let (label, least, next) = self.nearest_in_float64(row, search.reference, names);
-                labels[n] = label;
-                if let Some(Reach { nearest, others }) = &mut reach {
-                    nearest[n] = at_least(least);
-                    others[n] = if least == next { 0.0 } else { at_most(next) };
-                }
+        let in_float64 = |n: usize| {
+            let (label, least, next) =
+                self.nearest_in_float64(search.rows.row(search.number(n)), search.reference, names);
+            (label, at_least(least), if least == next { 0.0 } else { at_most(next) })
+        };
+        let mut settle = |n: usize, (label, within, beyond): (u32, f32, f32)| {
+            labels[n] = label;
+            if let Some(Reach { nearest, others }) = &mut reach {
+                (nearest[n], others[n]) = (within, beyond);
             }
+        };
+        if doubtful.len() < FEWEST_PACKED {
+            doubtful.into_iter().for_each(|n| settle(n as usize, in_float64(n as usize)));
             return;
         }
         let numbers: Vec<u32> = doubtful.iter().map(|n| search.number(*n as usize) as u32).collect();
         let mut found = vec![NO_LABEL; numbers.len()];
         let (mut within, mut beyond) = (vec![0.0; numbers.len()], vec![0.0; numbers.len()]);
-        let search = Search { numbers: Some(&numbers), ..search };
+        let some = Search { numbers: Some(&numbers), ..search };
         let again = Reach { nearest: &mut within, others: &mut beyond };
         // SAFETY: as above.
-        unsafe { self.nearest_with_all_digits::<true, true>(search, minus_reference, &mut found, Some(again)) };
+        unsafe { self.nearest_with_all_digits::<true, true>(some, minus_reference, &mut found, Some(again)) };
         for (i, n) in doubtful.into_iter().map(|n| n as usize).enumerate() {
-            labels[n] = found[i];
-            if let Some(Reach { nearest, others }) = &mut reach {
-                (nearest[n], others[n]) = (within[i], beyond[i]);
-            }
+            // Squares beyond float32 say nothing of how near a row is.
+            let known = within[i].is_finite().then_some((found[i], within[i], beyond[i]));
+            settle(n, known.unwrap_or_else(|| in_float64(n)));
         }
     }
 }

@@ -111,7 +111,7 @@ fn rows_that_are_too_long_or_as_near_to_two_centres_are_in_doubt() {
     for d in [20, 200] {
         let mut values = draw::<f32>(1, 100 * d, 0.0);
         // Rows that no number of 16 bits, or no score, has room for, and one between two centres; none is looked at for lengths.
-        for (row, factor) in [(5, 1e15), (21, 30.0), (37, 3.0), (53, 1.3)] {
+        for (row, factor) in [(5, 1e30), (21, 30.0), (37, 3.0), (53, 1.3)] {
             values[row * d..(row + 1) * d].iter_mut().for_each(|x| *x *= factor);
         }
         let mut offsets = draw::<f64>(3, 40 * d, 0.0);
