@@ -106,8 +106,9 @@ fn page(rows: &[Value], cap: &str) -> Result<String> {
 }
 
 const CARE: &str = "With two threads read small sets with care: between the fits the script multiplies matrices, and the threads of \
-                    that library go on spinning for a while, so that the second processor is not free. (A fit of `e1M` on one \
-                    thread takes 250 ms of processor time by itself, and 360 to 400 after such a product.)";
+                    that library go on spinning for a tenth of a second, so that the second processor is not free. (A fit of `e1M` \
+                    on one thread takes 0.12 s of processor time by itself, and 0.22 after such a product, spinning included; on two \
+                    threads 0.067 s by itself, and 0.112 after one.)";
 
 const MEMORY: &str =
     "Memory beyond the data, MB, by which the peak of the process rises in its first fit on one thread";

@@ -1,6 +1,6 @@
 //! Work shared between threads, with results in the order of the tasks: the same bits for any number of threads.
 //!
-//! The calling thread works itself, and never waits for one that is busy elsewhere: a second thread helps where one is idle.
+//! The calling thread works itself, and calls none that is busy elsewhere: a second thread helps where one is idle.
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::collections::{BTreeMap, HashMap};
