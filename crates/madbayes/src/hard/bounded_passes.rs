@@ -54,12 +54,12 @@ impl<T: Real> Followed<T> {
 }
 
 impl<T: Real> Run<'_, T> {
-    /// How bounds have shifted with the centres, which were elsewhere when the rows were last assigned.
-    pub fn shifted(&self, bounds: &Bounds, state: &State) -> Followed<T> {
+    /// How bounds have shifted with the centres, which were elsewhere when the rows were last assigned; none once the watch has said stop.
+    pub fn shifted(&self, bounds: &Bounds, state: &State) -> Option<Followed<T>> {
         let centres = FrozenCentres::<T>::new(state.offsets.clone(), self.data.n_columns());
         let radii = bounds.radii(&state.labels, state.k(), self.workers);
-        let shifts = Shifts::new(&bounds.anchors, &radii, &centres, self.workers);
-        Followed { centres, shifts }
+        let shifts = Shifts::new(&bounds.anchors, &radii, &centres, self.workers, self.watch)?;
+        Some(Followed { centres, shifts })
     }
 
     /// Gives rows to their nearest centres, where bounds are known.
@@ -90,7 +90,7 @@ impl<T: Real> Run<'_, T> {
     /// Labels as the present centres say, without moving these, and the tallies of them, where bounds are known.
     pub fn follow_centres(&self, state: &mut State) -> Option<Tallies> {
         let (mut bounds, mut tallies) = (state.bounds.take()?, state.tallies.take()?);
-        let followed = self.shifted(&bounds, state);
+        let followed = self.shifted(&bounds, state)?;
         let assigned = self.assign_within(followed, &mut bounds, state, &mut tallies, f64::INFINITY);
         assigned.is_continue().then_some(tallies)
     }

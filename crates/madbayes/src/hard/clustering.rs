@@ -4,6 +4,7 @@ use super::Goal;
 use crate::data::{Data, EitherData, Real, Rows, rows_of_chunk};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, offset_squared_distance, on_this_processor};
 use crate::parallel::Workers;
+use crate::watch::{Step, Unwatched, Watch};
 
 /// The result of a hard clustering. `objective` is the objective of exactly these labels and centres.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,15 +66,31 @@ impl Clustering {
 /// The nearest centre of every row, the lowest number where two are equally near: what a fitted model says of any rows.
 /// Distances are computed about `reference`.
 pub fn nearest_centres<T: Real>(rows: Rows<T>, reference: &[T], centres: &[f64], workers: &Workers) -> Vec<u32> {
+    // What nothing watches is not stopped.
+    nearest_unless_stopped(rows, reference, centres, workers, &Unwatched).unwrap_or_default()
+}
+
+/// The same; none once the watch has said stop.
+pub(super) fn nearest_unless_stopped<T: Real>(
+    rows: Rows<T>,
+    reference: &[T],
+    centres: &[f64],
+    workers: &Workers,
+    watch: &dyn Watch,
+) -> Option<Vec<u32>> {
     let offsets = centres.iter().zip(reference.iter().cycle()).map(|(c, &r)| c - r.into()).collect();
     let frozen = FrozenCentres::new(offsets, rows.n_columns());
     let mut labels = vec![NO_LABEL; rows.n_rows()];
     let size = rows_of_chunk(rows.n_columns());
     let mut parts: Vec<&mut [u32]> = labels.chunks_mut(size).collect();
-    workers.map_mut(&mut parts, |i, part| {
-        frozen.nearest(rows.slice(i * size, i * size + part.len()), reference, part);
+    let looked = workers.map_mut(&mut parts, |i, part| {
+        let goes_on = watch.step(&Step::Chunk).is_continue();
+        if goes_on {
+            frozen.nearest(rows.slice(i * size, i * size + part.len()), reference, part);
+        }
+        goes_on
     });
-    labels
+    looked.into_iter().all(|looked| looked).then_some(labels)
 }
 
 /// sum over the rows of each cluster of w_n |x_n - c_k|^2, from scratch.

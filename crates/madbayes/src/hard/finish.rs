@@ -1,7 +1,7 @@
 //! The end of a run: labels and centres that agree, every row in a cluster, K as asked for.
 
 use super::Goal;
-use super::clustering::{Clustering, losses, nearest_centres};
+use super::clustering::{Clustering, losses, nearest_centres, nearest_unless_stopped};
 use super::known_splits::KnownSplits;
 use super::passes::{ROUNDING, ROUNDING_OF_SQUARES, Run, State};
 use super::start::mean_offset;
@@ -105,7 +105,12 @@ impl<T: Real> Run<'_, T> {
             // What is tallied is not of the labels to come.
             state.tallies = None;
             let centres = self.centres(state, &order);
-            let labels = nearest_centres(self.data.rows(), self.data.reference(), &centres, self.workers);
+            let (rows, reference) = (self.data.rows(), self.data.reference());
+            let labels = nearest_unless_stopped(rows, reference, &centres, self.workers, self.watch);
+            let Some(labels) = labels else {
+                (state.converged, state.stopped) = (false, true);
+                return Ok(self.as_it_is(state, None));
+            };
             let taken = first_appearances(&labels, order.len());
             if taken.len() == order.len() {
                 return Ok(Ended { centres, labels, tallies: None });

@@ -9,7 +9,7 @@ use super::known_splits::{KnownSplits, Split};
 use super::nearby::most_nearby;
 use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
-use crate::linalg::{Kernel, Products, on_this_processor, squared_distance};
+use crate::linalg::{Gaps, Kernel, of_gaps, on_this_processor, squared_distance};
 use crate::watch::Step;
 use std::f64::consts::FRAC_2_PI;
 
@@ -195,22 +195,22 @@ impl<T: Real> Run<'_, T> {
 
     /// The cheapest partner of every cluster, cheapest first; none once the watch has said stop.
     fn cheapest_merges(&self, state: &State) -> Option<Vec<Merge>> {
-        let products =
-            (state.k() >= MANY_CLUSTERS).then(|| Products::new(&state.offsets, state.n_columns, self.workers));
-        let partners = self.workers.map(state.k(), |i| {
-            if self.watch.step(&Step::Chunk).is_break() {
-                return None;
-            }
-            let exact = |j: usize| {
-                cost_of_merge(state.weights[i], state.weights[j], squared_distance(state.offset(i), state.offset(j)))
+        let exact = |i: usize, j: usize| {
+            cost_of_merge(state.weights[i], state.weights[j], squared_distance(state.offset(i), state.offset(j)))
+        };
+        let merge = |i: usize, j: usize| Merge { keep: i.min(j), close: i.max(j), cost: exact(i, j) };
+        let partners = if state.k() >= MANY_CLUSTERS {
+            let cheapest = |gaps: Gaps| {
+                let partner = on_this_processor(Cheapest { gaps, weights: &state.weights });
+                partner.map(|j| merge(gaps.own, j))
             };
-            let cheapest = match &products {
-                Some(products) => on_this_processor(Cheapest { products, weights: &state.weights, of: i }),
-                None => least_but(i, (0..state.k()).map(exact)),
-            };
-            Some(cheapest.map(|j| Merge { keep: i.min(j), close: i.max(j), cost: exact(j) }))
-        });
-        let mut merges: Vec<Merge> = partners.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+            of_gaps(&state.offsets, state.n_columns, self.workers, self.watch, cheapest)?
+        } else {
+            self.watch.step(&Step::Chunk).is_continue().then_some(())?;
+            let cheapest = |i: usize| least_but(i, (0..state.k()).map(|j| exact(i, j))).map(|j| merge(i, j));
+            self.workers.map(state.k(), cheapest)
+        };
+        let mut merges: Vec<Merge> = partners.into_iter().flatten().collect();
         merges.sort_by(|a, b| a.cost.total_cmp(&b.cost).then((a.keep, a.close).cmp(&(b.keep, b.close))));
         merges.dedup_by(|a, b| (a.keep, a.close) == (b.keep, b.close));
         Some(merges)
@@ -387,9 +387,8 @@ fn cost_of_merge(a: f64, b: f64, gap: f64) -> f64 {
 
 /// The cheapest partner of one cluster, the first of equals.
 struct Cheapest<'a> {
-    products: &'a Products,
+    gaps: Gaps<'a>,
     weights: &'a [f64],
-    of: usize,
 }
 
 impl Kernel for Cheapest<'_> {
@@ -397,10 +396,10 @@ impl Kernel for Cheapest<'_> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<usize> {
-        let weight = self.weights[self.of];
-        let gaps = self.products.gaps(self.of);
-        let mut costs: Vec<f64> = gaps.zip(self.weights).map(|(gap, &w)| cost_of_merge(weight, w, gap)).collect();
-        costs[self.of] = f64::INFINITY;
+        let own = self.gaps.own;
+        let costs = self.gaps.iter().zip(self.weights).map(|(gap, &w)| cost_of_merge(self.weights[own], w, gap));
+        let mut costs: Vec<f64> = costs.collect();
+        costs[own] = f64::INFINITY;
         // Costs, then their least, then its place: loops for vectors.
         let (heads, tail) = costs.as_chunks::<8>();
         let mut lanes = [f64::INFINITY; 8];
@@ -408,7 +407,7 @@ impl Kernel for Cheapest<'_> {
             (0..8).for_each(|l| lanes[l] = if head[l] < lanes[l] { head[l] } else { lanes[l] });
         }
         let least = lanes.iter().chain(tail).fold(f64::INFINITY, |least, &cost| least.min(cost));
-        costs.iter().position(|&cost| cost == least).filter(|&j| j != self.of)
+        costs.iter().position(|&cost| cost == least).filter(|&j| j != own)
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct State {
     pub assigned: HashSet<u64>,
     /// What is known of every row since the last assignment, where rows are many and nothing but passes came since.
     pub bounds: Option<Bounds>,
-    /// Whether bounds would leave most distances open: passes then look among the centres near each row's own.
+    /// Whether bounds would leave most distances open, or clusters are too many for them: passes then look among the centres near each row's own.
     pub loose: bool,
     /// Whether the next pass does; after a pass, whether that one did.
     pub nearby: bool,
@@ -164,10 +164,16 @@ pub(super) const ROUNDING_OF_SQUARES: f64 = 1e-14;
 /// From so many rows on, bounds are kept from pass to pass.
 const MANY_ROWS: usize = 1 << 14;
 
+/// The most centres whose neighbours are listed for bounds.
+const MOST_BOUNDED: usize = 4096;
+
 /// Multiply-adds after which a run with K free is content with less: a pass must lower the objective by `CONTENT` times the tolerance,
 /// and no more splits are sought. Such an objective has no end of splits in large data, each worth less than the one before.
 const MUCH_WORK: f64 = 6e8;
 pub(super) const CONTENT: f64 = 2e3;
+
+/// Candidates for new clusters that are looked at between two questions whether to stop.
+const CANDIDATES: usize = 64;
 
 /// How a pass ended.
 enum Passed {
@@ -244,8 +250,12 @@ impl<T: Real> Run<'_, T> {
     /// Gives every row to its nearest centre, or to the nearest of those near its own.
     fn assign(&self, state: &mut State, tallies: &mut Tallies, penalty: f64) -> ControlFlow<(), Changes> {
         let mut packed = None;
+        if state.k() > MOST_BOUNDED {
+            state.bounds = None;
+            state.loose = true;
+        }
         if let Some(mut bounds) = state.bounds.take() {
-            let followed = self.shifted(&bounds, state);
+            let Some(followed) = self.shifted(&bounds, state) else { return ControlFlow::Break(()) };
             // Bounds that leave most distances open cost more than they save: passes look nearby from then on.
             let all = self.data.n_rows() * state.k();
             let loose = |measured: usize| 2 * measured > all;
@@ -305,8 +315,9 @@ impl<T: Real> Run<'_, T> {
         let (data, d, first) = (self.data, self.data.n_columns(), state.k());
         let limit = room.min(first.max(16));
         candidates.sort_by(|a, b| b.pays.total_cmp(&a.pays).then(a.row.cmp(&b.row)));
-        for far in candidates {
-            if state.k() - first == limit {
+        for (i, far) in candidates.into_iter().enumerate() {
+            // Stopped, those opened until then are clusters like others.
+            if state.k() - first == limit || i % CANDIDATES == 0 && self.watch.step(&Step::Chunk).is_break() {
                 break;
             }
             let (row, weight) = (data.rows().row(far.row), data.weight(far.row));

@@ -16,6 +16,6 @@ pub(crate) use inverse_factor::{Quadratics, RankOne, Room, inverse_factor, matri
 pub use nearest::{FrozenCentres, NO_LABEL, SomeCentres};
 pub(crate) use nearest::{Reach, Search};
 pub(crate) use processor::{Kernel, multiply_add, on_this_processor};
-pub(crate) use products::Products;
+pub(crate) use products::{Gaps, of_gaps};
 
 pub(crate) use vector::{LINE, Lanes, Vector, fetch};

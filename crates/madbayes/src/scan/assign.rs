@@ -98,14 +98,20 @@ impl<T: Real> Assign<'_, T> {
         tallies: &mut Tallies,
     ) -> ControlFlow<(), Changes> {
         let Assign { data, centres, sought, penalty, workers, watch } = *self;
-        let around = matches!(sought, Sought::Nearby).then(|| Neighbourhoods::new(centres, workers));
+        let around = match sought {
+            Sought::Nearby => Some(or_stop(Neighbourhoods::new(centres, workers, watch))?),
+            _ => None,
+        };
         let mut total = Changes::default();
         let size = rows_of_chunk(data.n_columns());
         let mut bounds = bounds.map(|bounds| bounds.chunks_mut(size));
         for (stretch, labels) in labels.chunks_mut(STRETCH).enumerate() {
             let first_row = stretch * STRETCH;
             let rows = data.rows().slice(first_row, first_row + labels.len());
-            let known = around.as_ref().map_or_else(Vec::new, |a| a.nearest(rows, data.reference(), labels, workers));
+            let known = match &around {
+                Some(around) => or_stop(around.nearest(rows, data.reference(), labels, workers, watch))?,
+                None => Vec::new(),
+            };
             let bounds = || bounds.as_mut().and_then(Iterator::next);
             let parts = labels.chunks_mut(size).zip(std::iter::repeat_with(bounds)).collect();
             scan_parts(
@@ -128,6 +134,11 @@ impl<T: Real> Assign<'_, T> {
         }
         ControlFlow::Continue(total)
     }
+}
+
+/// What there is, unless the watch has said stop.
+fn or_stop<R>(found: Option<R>) -> ControlFlow<(), R> {
+    found.map_or(ControlFlow::Break(()), ControlFlow::Continue)
 }
 
 /// Centres that have moved since the labels were assigned: a row whose own centre has not moved can only leave it for one of

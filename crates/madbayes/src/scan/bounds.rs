@@ -10,7 +10,7 @@ use super::{Chunk, scan_parts};
 use crate::data::{CHUNK, Data, Real};
 use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Reach, Search, SomeCentres, on_this_processor, squared_distance};
 use crate::parallel::Workers;
-use crate::watch::Watch;
+use crate::watch::{Step, Watch};
 use std::ops::ControlFlow;
 
 /// Chunks that are looked at together, so that a cluster has many rows among them: as many as leave work for several threads.
@@ -65,8 +65,14 @@ struct Shift {
 
 impl Shifts {
     /// From the centres the bounds were of to the present ones; those beyond `anchors` are new. No row of cluster k is farther than
-    /// `radii[k]` from the centre it was bounded about.
-    pub fn new<T: Real>(anchors: &[f64], radii: &[f32], centres: &FrozenCentres<T>, workers: &Workers) -> Self {
+    /// `radii[k]` from the centre it was bounded about. None once the watch has said stop.
+    pub fn new<T: Real>(
+        anchors: &[f64],
+        radii: &[f32],
+        centres: &FrozenCentres<T>,
+        workers: &Workers,
+        watch: &dyn Watch,
+    ) -> Option<Self> {
         let (k, d) = (centres.n_centres(), centres.offset(0).len());
         let moved = anchors.chunks_exact(d).enumerate();
         let mut own: Vec<f32> = moved.map(|(i, a)| up(squared_distance(a, centres.offset(i)).sqrt() as f32)).collect();
@@ -83,17 +89,18 @@ impl Shifts {
         let known = anchors.len() / d;
         let around = workers.map(k, |i| {
             let others = if i == first.0 { second } else { first.1 };
-            on_this_processor(LookAround {
+            let look = LookAround {
                 centres: centres.offsets(),
                 d,
                 i,
                 known,
                 reach: 2.0 * up(radii[i] + own[i]),
                 shift: Shift { own: own[i], others, half_gap: f32::INFINITY, to_new: f32::INFINITY },
-            })
+            };
+            watch.step(&Step::Chunk).is_continue().then(|| on_this_processor(look))
         });
-        let (of, near) = around.into_iter().unzip();
-        Shifts { of, near }
+        let (of, near) = around.into_iter().collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        Some(Shifts { of, near })
     }
 
     /// About how many distances these bounds leave open. Of some rows it is seen which are open, and how far the farthest of each

@@ -2,8 +2,9 @@
 
 use super::Members;
 use crate::data::{Real, Rows};
-use crate::linalg::{FrozenCentres, Kernel, NO_LABEL, Products, Reach, Search, SomeCentres, on_this_processor};
+use crate::linalg::{FrozenCentres, Gaps, Kernel, NO_LABEL, Reach, Search, SomeCentres, of_gaps, on_this_processor};
 use crate::parallel::Workers;
+use crate::watch::{Step, Watch};
 
 /// Centres that a row may go to beside its own, those nearest to that one: with it as many as fill vectors.
 pub(super) const NEIGHBOURS: usize = 15;
@@ -19,38 +20,47 @@ pub(super) struct Neighbourhoods<'a, T> {
 }
 
 impl<'a, T: Real> Neighbourhoods<'a, T> {
-    pub fn new(centres: &'a FrozenCentres<T>, workers: &Workers) -> Self {
-        let k = centres.n_centres();
-        let products = Products::new(centres.offsets(), centres.offset(0).len(), workers);
-        let names = workers.map(k, |own| on_this_processor(Nearest { products: &products, own }));
-        Neighbourhoods { centres, names }
+    /// None once the watch has said stop.
+    pub fn new(centres: &'a FrozenCentres<T>, workers: &Workers, watch: &dyn Watch) -> Option<Self> {
+        let nearest = |gaps: Gaps| on_this_processor(Nearest { gaps });
+        let names = of_gaps(centres.offsets(), centres.offset(0).len(), workers, watch, nearest)?;
+        Some(Neighbourhoods { centres, names })
     }
 
-    /// For every row with its label the nearest of its own centre and the centres nearest to that, and a distance that is no less.
-    pub fn nearest(&self, rows: Rows<T>, reference: &[T], labels: &[u32], workers: &Workers) -> Vec<(u32, f32)> {
+    /// For every row with its label the nearest of its own centre and the centres nearest to that, and a distance that is no less. None
+    /// once the watch has said stop.
+    pub fn nearest(
+        &self,
+        rows: Rows<T>,
+        reference: &[T],
+        labels: &[u32],
+        workers: &Workers,
+        watch: &dyn Watch,
+    ) -> Option<Vec<(u32, f32)>> {
         let members = Members::new(labels, self.names.len());
         let found = workers.map(members.k(), |own| {
-            on_this_processor(AmongNeighbours {
+            let among = AmongNeighbours {
                 rows,
                 reference,
                 centres: self.centres,
                 names: &self.names[own],
                 members: members.of(own),
-            })
+            };
+            watch.step(&Step::Chunk).is_continue().then(|| on_this_processor(among))
         });
         let mut nearest = vec![(NO_LABEL, f32::INFINITY); labels.len()];
-        for (own, (labels, within)) in found.into_iter().enumerate() {
+        for (own, found) in found.into_iter().enumerate() {
+            let (labels, within) = found?;
             let found = labels.into_iter().zip(within);
             members.of(own).iter().zip(found).for_each(|(&row, found)| nearest[row as usize] = found);
         }
-        nearest
+        Some(nearest)
     }
 }
 
 /// One centre and those nearest to it, of equally near ones the lowest numbers, in order.
 struct Nearest<'a> {
-    products: &'a Products,
-    own: usize,
+    gaps: Gaps<'a>,
 }
 
 impl Kernel for Nearest<'_> {
@@ -58,8 +68,9 @@ impl Kernel for Nearest<'_> {
 
     #[inline(always)]
     unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Vec<u32> {
-        let mut gaps: Vec<f64> = self.products.gaps(self.own).collect();
-        gaps[self.own] = f64::INFINITY;
+        let own = self.gaps.own;
+        let mut gaps: Vec<f64> = self.gaps.iter().collect();
+        gaps[own] = f64::INFINITY;
         // The least of every sixteenth: but for the largest of these there are fifteen centres no farther than the next.
         let mut least = [f64::INFINITY; NEIGHBOURS + 1];
         for several in gaps.chunks(NEIGHBOURS + 1) {
@@ -68,12 +79,12 @@ impl Kernel for Nearest<'_> {
         least.sort_unstable_by(f64::total_cmp);
         let mut others: Vec<(f64, u32)> =
             gaps.iter().copied().zip(0..).filter(|o| o.0 <= least[NEIGHBOURS - 1]).collect();
-        others.retain(|(_, j)| *j != self.own as u32);
+        others.retain(|(_, j)| *j != own as u32);
         if others.len() > NEIGHBOURS {
             others.select_nth_unstable_by(NEIGHBOURS, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
         let near = others.iter().take(NEIGHBOURS).map(|(_, j)| *j);
-        let mut names: Vec<u32> = near.chain([self.own as u32]).collect();
+        let mut names: Vec<u32> = near.chain([own as u32]).collect();
         names.sort_unstable();
         names
     }
@@ -111,6 +122,7 @@ mod tests {
     use crate::data::Data;
     use crate::linalg::offset_squared_distance;
     use crate::random::{Stream, stream};
+    use crate::watch::Unwatched;
     use rand::RngExt;
 
     #[test]
@@ -129,8 +141,8 @@ mod tests {
                 crate::linalg::squared_distance(centres.offset(a as usize), centres.offset(b as usize))
             };
             let workers = Workers::new(2);
-            let around = Neighbourhoods::new(&centres, &workers);
-            let found = around.nearest(data.rows(), data.reference(), &labels, &workers);
+            let around = Neighbourhoods::new(&centres, &workers, &Unwatched).unwrap();
+            let found = around.nearest(data.rows(), data.reference(), &labels, &workers, &Unwatched).unwrap();
             for n in 0..700 {
                 let own = labels[n];
                 let mut near: Vec<u32> = (0..40).collect();

@@ -378,6 +378,26 @@ fn a_stopped_fit_is_a_valid_fit() {
 }
 
 #[test]
+fn thousands_of_clusters_keep_the_promises_and_stop_where_they_are() {
+    // More than are bounded, and than all products of pairs are held for.
+    let values = uniform(30_000, 2, 7);
+    let data = data(&values, 2);
+    let with = |threads: usize| DpMeans { threads, ..DpMeans::with_penalty(0.02) };
+    let fit = with(1).fit(&data, &Unwatched).unwrap();
+    assert!(fit.n_clusters() > 4200, "{}", fit.n_clusters());
+    check_promises(&data, &fit);
+    assert_eq!(fit, with(3).fit(&data, &Unwatched).unwrap());
+    let polls = StopAfter(AtomicUsize::new(usize::MAX));
+    with(1).fit(&data, &polls).unwrap();
+    let all = usize::MAX - polls.0.into_inner();
+    for share in [2, 3, 5, 9] {
+        let stopped = with(2).fit(&data, &StopAfter(AtomicUsize::new(all - all / share))).unwrap();
+        assert!(stopped.stopped && !stopped.converged);
+        check_promises(&data, &stopped);
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bits_and_another_seed_may_not() {
     let values = uniform(200, 2, 8);
     let fit = |seed| {

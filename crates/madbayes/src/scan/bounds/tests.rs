@@ -26,7 +26,7 @@ fn follow<T: Real>(values: &[f64], weights: Option<&[f64]>, first: &[f64], then:
     let mut radii = vec![0.0f32; then.len() / d];
     labels.iter().zip(&bounds).for_each(|(&l, b)| radii[l as usize] = radii[l as usize].max(b[0]));
     let centres = FrozenCentres::<T>::new(then.to_vec(), d);
-    let shifts = Shifts::new(first, &radii, &centres, &workers);
+    let shifts = Shifts::new(first, &radii, &centres, &workers, &Unwatched).unwrap();
     let found = assign_within_bounds(
         &data,
         &centres,
@@ -77,7 +77,9 @@ fn nothing_is_foreseen_where_centres_stay_and_everything_where_they_go_far() {
     let bounds = vec![[1.0f32, 13.0]; labels.len()];
     let foreseen = |shift: f64| {
         let anchors: Vec<f64> = offsets.iter().map(|c| c + shift).collect();
-        Shifts::new(&anchors, &vec![1.0; k], &centres, &Workers::serial()).foreseen(&centres, &labels, &bounds)
+        Shifts::new(&anchors, &vec![1.0; k], &centres, &Workers::serial(), &Unwatched)
+            .unwrap()
+            .foreseen(&centres, &labels, &bounds)
     };
     assert_eq!(foreseen(0.0), 0);
     let all = labels.len() * k;
