@@ -9,8 +9,6 @@ use std::ops::ControlFlow;
 
 /// The most features for which all 2^K rows are scored; above, flips of one bit while one helps.
 const EXACT: usize = 10;
-/// Rows between two looks at the watch.
-const LOOK: usize = 64;
 
 /// Where the sweeps ended.
 #[derive(Debug, Clone)]
@@ -35,7 +33,8 @@ pub(super) fn sweep_collapsed<T: Real>(
     while swept.trace.len() < limit && !swept.converged && !swept.stopped {
         let mut changed = 0;
         for row in 0..data.n_rows() {
-            if row % LOOK == 0 && watch.step(&Step::Chunk) == ControlFlow::Break(()) {
+            // With many features one row takes long.
+            if watch.step(&Step::Chunk) == ControlFlow::Break(()) {
                 swept.stopped = true;
                 break;
             }
