@@ -4,6 +4,7 @@
 
 mod bisect;
 mod bounded_passes;
+mod cheapest_merge;
 mod clustering;
 mod collapsed;
 mod divergence;

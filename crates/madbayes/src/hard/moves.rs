@@ -5,11 +5,12 @@
 //! A trial applies a move that does not pay by itself, lets the passes settle, and takes it back unless they do.
 
 use super::Goal;
+use super::cheapest_merge::{Cheapest, cost_of_merge};
 use super::known_splits::{KnownSplits, Split};
 use super::nearby::most_nearby;
 use super::passes::{CONTENT, Run, State};
 use crate::data::Real;
-use crate::linalg::{Gaps, Kernel, of_gaps, on_this_processor, squared_distance};
+use crate::linalg::{Gaps, of_gaps, on_this_processor, squared_distance};
 use crate::watch::Step;
 use std::f64::consts::FRAC_2_PI;
 
@@ -376,38 +377,6 @@ impl<T: Real> Run<'_, T> {
         let touched = touched.map(|k| keep[..k].iter().filter(|keep| **keep).count()).collect();
         state.retain(&keep);
         touched
-    }
-}
-
-/// What the loss rises by where clusters of these weights become one: a b/(a + b) |m_a - m_b|^2.
-#[inline(always)]
-fn cost_of_merge(a: f64, b: f64, gap: f64) -> f64 {
-    a * b / (a + b) * gap
-}
-
-/// The cheapest partner of one cluster, the first of equals.
-struct Cheapest<'a> {
-    gaps: Gaps<'a>,
-    weights: &'a [f64],
-}
-
-impl Kernel for Cheapest<'_> {
-    type Output = Option<usize>;
-
-    #[inline(always)]
-    unsafe fn run<const FUSED: bool, const WIDE: bool>(self) -> Option<usize> {
-        let own = self.gaps.own;
-        let costs = self.gaps.iter().zip(self.weights).map(|(gap, &w)| cost_of_merge(self.weights[own], w, gap));
-        let mut costs: Vec<f64> = costs.collect();
-        costs[own] = f64::INFINITY;
-        // Costs, then their least, then its place: loops for vectors.
-        let (heads, tail) = costs.as_chunks::<8>();
-        let mut lanes = [f64::INFINITY; 8];
-        for head in heads {
-            (0..8).for_each(|l| lanes[l] = if head[l] < lanes[l] { head[l] } else { lanes[l] });
-        }
-        let least = lanes.iter().chain(tail).fold(f64::INFINITY, |least, &cost| least.min(cost));
-        costs.iter().position(|&cost| cost == least).filter(|&j| j != own)
     }
 }
 

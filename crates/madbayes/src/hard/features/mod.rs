@@ -24,6 +24,7 @@ mod screen;
 mod search;
 mod serial;
 mod spectral;
+mod starts;
 mod summary;
 
 pub use bp_means::{BpMeans, FeatureAlgorithm, FeatureStart};
